@@ -1,0 +1,72 @@
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::types::{ClusterId, Community, InterfacePattern, Name, Password};
+
+/// A piece of BIRD's language that is whole by construction: a string in quotes, a symbol, a number, a statement.
+///
+/// A template can place it and cannot take it apart: serialized, it begins with [`Literal::MARK`], which no value
+/// from an object can hold, and which the renderer's guard takes off. Text without the mark that has any
+/// character of BIRD's structure in it does not pass that guard.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Literal(String);
+
+impl Literal {
+    /// The first character of a serialized literal.
+    pub const MARK: char = '\u{1}';
+
+    /// An interface name or pattern as a string: `"eth*"`.
+    pub fn interface(pattern: &InterfacePattern) -> Self {
+        Self(format!("\"{pattern}\""))
+    }
+
+    /// A password as a string.
+    pub fn password(password: &Password) -> Self {
+        Self(format!("\"{}\"", password.reveal()))
+    }
+
+    /// A community as a tuple: `(100, 6532)`.
+    pub fn community(community: Community) -> Self {
+        Self(community.to_string())
+    }
+
+    /// A cluster id.
+    pub fn cluster_id(id: ClusterId) -> Self {
+        Self(id.to_string())
+    }
+
+    /// A symbol in quotes: `'bgp_` *name* *suffix* `'`. The suffix is this program's own text.
+    pub(crate) fn symbol(name: &Name, suffix: &'static str) -> Self {
+        Self(format!("'bgp_{name}{suffix}'"))
+    }
+
+    /// Text that this program composed of typed values. It is for [`crate::bird`] alone.
+    pub(super) fn composed(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text as it stands in the file.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A literal may be a password.
+impl fmt::Debug for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Literal(..)")
+    }
+}
+
+impl Serialize for Literal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}{}", Self::MARK, self.0))
+    }
+}

@@ -1,0 +1,5 @@
+//! What the engine knows of BIRD: its language as typed values, and the daemon's own check of a file.
+
+mod literal;
+
+pub use literal::Literal;

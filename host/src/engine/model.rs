@@ -1,0 +1,349 @@
+//! The typed model that templates see: what this node's BIRD must be told, one model a family.
+//!
+//! `docs/templates.md` is its documentation for template authors; [`MODEL_VERSION`] is its version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use serde::Serialize;
+
+use super::View;
+use crate::bird::Literal;
+use crate::types::{AsNumber, ClusterId, Family, Name, Port, Prefix, Priority, Seconds};
+
+/// The version of the model; a template that needs a newer one is refused.
+pub const MODEL_VERSION: u32 = 1;
+
+/// Everything at one revision. It never changes; a clone is cheap.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The revision: it grows by one with every batch that changes anything.
+    pub revision: u64,
+    /// The key/value view.
+    pub view: View,
+    /// The model of IPv4 and that of IPv6.
+    pub models: [FamilyModel; 2],
+}
+
+impl Snapshot {
+    /// The model of a family.
+    pub fn model(&self, family: Family) -> &FamilyModel {
+        &self.models[family.index()]
+    }
+}
+
+/// What one daemon must be told.
+#[derive(Debug, Clone)]
+pub struct FamilyModel {
+    /// All that is not in a collection.
+    pub base: Arc<Base>,
+    /// The revision of the last change of `base`.
+    pub base_revision: u64,
+    /// The collections, by [`CollectionId::index`].
+    pub collections: [Collection; CollectionId::ALL.len()],
+}
+
+impl FamilyModel {
+    /// A collection.
+    pub fn collection(&self, id: CollectionId) -> &Collection {
+        &self.collections[id.index()]
+    }
+}
+
+/// A list whose items are rendered one by one and kept while they do not change.
+#[derive(Debug, Clone, Default)]
+pub struct Collection {
+    /// The revision of the last change.
+    pub revision: u64,
+    /// The items in the order of the file. The key only orders and identifies.
+    pub items: OrdMap<Arc<str>, Arc<Item>>,
+}
+
+/// The collections of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CollectionId {
+    /// `peers`: the BGP sessions, by name ([`Peer`]).
+    Peers,
+    /// `filters`: the functions of BGPFilters with rules of the family, by name ([`Filter`]).
+    Filters,
+    /// `blocks`: this node's blocks of addresses ([`Block`]).
+    Blocks,
+    /// `routes`: prefixes that this node originates for Services ([`Route`]).
+    Routes,
+    /// `rejects`: prefixes never programmed into the kernel ([`Route`]).
+    Rejects,
+    /// `global_gateways`: static routes to global peers ([`Gateway`]).
+    GlobalGateways,
+    /// `node_gateways`: static routes to this node's peers ([`Gateway`]).
+    NodeGateways,
+    /// `wireguard`: next hops that WireGuard owns ([`NextHop`]).
+    Wireguard,
+}
+
+impl CollectionId {
+    /// All of them.
+    pub const ALL: [CollectionId; 8] = [
+        CollectionId::Peers,
+        CollectionId::Filters,
+        CollectionId::Blocks,
+        CollectionId::Routes,
+        CollectionId::Rejects,
+        CollectionId::GlobalGateways,
+        CollectionId::NodeGateways,
+        CollectionId::Wireguard,
+    ];
+
+    /// The name in templates.
+    pub fn name(self) -> &'static str {
+        match self {
+            CollectionId::Peers => "peers",
+            CollectionId::Filters => "filters",
+            CollectionId::Blocks => "blocks",
+            CollectionId::Routes => "routes",
+            CollectionId::Rejects => "rejects",
+            CollectionId::GlobalGateways => "global_gateways",
+            CollectionId::NodeGateways => "node_gateways",
+            CollectionId::Wireguard => "wireguard",
+        }
+    }
+
+    /// The place in [`FamilyModel::collections`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// An item of a collection, as its fragment's template sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs)]
+pub enum Item {
+    Peer(Peer),
+    Filter(Filter),
+    Block(Block),
+    Route(Route),
+    Gateway(Gateway),
+    NextHop(NextHop),
+}
+
+/// All of a model that is not in a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Base {
+    /// The family: `v4` or `v6`.
+    pub family: Family,
+    /// This node.
+    pub node: ThisNode,
+    /// The router id.
+    pub router_id: Ipv4Addr,
+    /// What BIRD logs of its protocols: `debug`, `info` or `none`.
+    pub log: &'static str,
+    /// Patterns of interfaces that are not read, each a string.
+    pub ignored_interfaces: Vec<Literal>,
+    /// Where BIRD listens, if it is not its own default.
+    pub listen: Option<Listen>,
+    /// The normal priority of a route of the family, and its local preference.
+    pub normal_priority: Priority,
+    /// 2147483647 less the normal priority.
+    pub normal_local_pref: u32,
+    /// Communities for prefixes, of the family, in the configuration's order.
+    pub communities: Vec<PrefixCommunities>,
+    /// Interfaces of tunnels whose routes are not exported inside the AS, each a string.
+    pub tunnel_interfaces: Vec<Literal>,
+    /// Prefixes of pools that are not exported.
+    pub disabled_pools: Vec<Prefix>,
+    /// Prefixes of pools that are exported.
+    pub exported_pools: Vec<Prefix>,
+    /// Prefixes that a route reflector passes on.
+    pub reflected: Vec<Prefix>,
+    /// What the kernel filter does with the routes of pools.
+    pub kernel_pools: Vec<KernelPool>,
+}
+
+/// This node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThisNode {
+    /// The name.
+    pub name: Name,
+    /// The address of the family, if the node has one.
+    pub address: Option<IpAddr>,
+    /// The AS number.
+    pub as_number: AsNumber,
+    /// The cluster id, if the node is a route reflector.
+    pub cluster_id: Option<ClusterId>,
+}
+
+/// `listen bgp`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listen {
+    /// The address, if not all.
+    pub address: Option<IpAddr>,
+    /// The port, if not 179.
+    pub port: Option<Port>,
+}
+
+/// Communities that routes inside a prefix get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PrefixCommunities {
+    /// The prefix.
+    pub prefix: Prefix,
+    /// The communities.
+    pub communities: Vec<CommunityValue>,
+}
+
+/// A community and BIRD's attribute for its kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommunityValue {
+    /// `bgp_community` or `bgp_large_community`.
+    pub attribute: &'static str,
+    /// The community as a tuple.
+    pub value: Literal,
+}
+
+/// What the kernel filter does with the routes of a pool. Exactly one of the four is true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelPool {
+    /// The pool's prefix.
+    pub prefix: Prefix,
+    /// Felix programs them.
+    pub reject: bool,
+    /// BIRD programs them as they are.
+    pub accept: bool,
+    /// BIRD programs them through the IPIP tunnel.
+    pub tunnel: bool,
+    /// BIRD programs them through the tunnel unless the next hop is in `network`.
+    pub cross_subnet: bool,
+    /// This node's network.
+    pub network: Prefix,
+}
+
+/// A BGP session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    /// The protocol's name, a symbol.
+    pub name: String,
+    /// `mesh`, `global`, `node` or `workload`.
+    pub kind: &'static str,
+    /// The local AS number, where it is not the node's.
+    pub local_as: Option<AsNumber>,
+    /// The neighbor's address.
+    pub ip: IpAddr,
+    /// The neighbor's port, if one is set.
+    pub port: Option<Port>,
+    /// The neighbor's AS number.
+    pub as_number: AsNumber,
+    /// The local address of the session, if it is set.
+    pub source: Option<IpAddr>,
+    /// The number of hops for TTL security; absent when it is off.
+    pub ttl_security: Option<u8>,
+    /// Whether both ends are in one AS.
+    pub same_as: bool,
+    /// The filters on import, in order.
+    pub import: Vec<FilterCall>,
+    /// The filters on export, in order.
+    pub export: Vec<FilterCall>,
+    /// Whether this end waits for the other to connect.
+    pub passive: bool,
+    /// The time for a graceful restart.
+    pub restart_time: Option<Seconds>,
+    /// The time between keepalives.
+    pub keepalive_time: Option<Seconds>,
+    /// The cluster id, when the peer is a client of this reflector.
+    pub rr_cluster_id: Option<ClusterId>,
+    /// The password, a string.
+    pub password: Option<Literal>,
+    /// `keep`, `self`, or absent.
+    pub next_hop: Option<&'static str>,
+    /// How often the own AS may be in a received path.
+    pub allow_local_as: Option<u32>,
+    /// 2147483647 less the family's normal priority.
+    pub normal_local_pref: u32,
+    /// The family's normal priority.
+    pub normal_priority: Priority,
+}
+
+/// A step of a peer's import or export: a call of a filter, or, when `reject` is true, the end for every route
+/// because the filter named in `reason` cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FilterCall {
+    /// The function, a symbol.
+    pub function: Option<Literal>,
+    /// Whether the function takes "same AS".
+    pub takes_same_as: bool,
+    /// Whether every route is refused here.
+    pub reject: bool,
+    /// The filter that cannot be used.
+    pub reason: Option<Name>,
+}
+
+/// A BGPFilter's functions of a family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// The filter's name.
+    pub name: Name,
+    /// The function for import, if there are such rules.
+    pub import: Option<FilterFunction>,
+    /// The function for export, if there are such rules.
+    pub export: Option<FilterFunction>,
+}
+
+/// A function made of rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FilterFunction {
+    /// The function's name, a symbol.
+    pub symbol: Literal,
+    /// Whether it takes "same AS".
+    pub takes_same_as: bool,
+    /// A statement for each rule.
+    pub lines: Vec<Literal>,
+}
+
+/// A block of addresses of this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Block {
+    /// The prefix.
+    pub prefix: Prefix,
+    /// Whether the whole block is routed to nowhere here (not for a single address).
+    pub blackhole: bool,
+    /// Whether the block is exported (not while it is being given up).
+    pub exported: bool,
+    /// Whether it is confirmed in so many words.
+    pub confirmed: bool,
+    /// The family's normal priority.
+    pub normal_priority: Priority,
+}
+
+/// A prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Route {
+    /// The prefix.
+    pub prefix: Prefix,
+}
+
+/// A static route to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gateway {
+    /// The peer, as a prefix.
+    pub prefix: Prefix,
+    /// The way to it.
+    pub via: IpAddr,
+}
+
+/// A next hop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NextHop {
+    /// The address.
+    pub ip: IpAddr,
+}
+
+/// What differs between two revisions: for each collection the keys of the items that are new, changed or gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The revision before.
+    pub from: u64,
+    /// The revision after; the same as `from` when nothing changed.
+    pub to: u64,
+    /// The items.
+    pub items: BTreeMap<(Family, CollectionId), BTreeSet<Arc<str>>>,
+}

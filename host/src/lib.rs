@@ -1,0 +1,19 @@
+//! Tailorbird renders BIRD's configuration from Calico's and Kubernetes' objects.
+//!
+//! The crate is layered, and each layer knows only those above it:
+//!
+//! - [`types`]: values that cannot be wrong (addresses, prefixes, AS numbers, communities, …);
+//! - [`resources`]: the objects that users write, parsed into those types;
+//! - [`engine`]: the pure core, which turns objects into an immutable, revisioned [`engine::Snapshot`];
+//! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
+//! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
+//! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
+//! - [`cli`]: the command line.
+
+pub mod bird;
+pub mod cli;
+pub mod engine;
+pub mod render;
+pub mod resources;
+pub mod stage;
+pub mod types;
