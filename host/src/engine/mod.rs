@@ -4,6 +4,7 @@
 //! batching give the same snapshot, and the cost of a batch follows what it changes.
 
 pub mod model;
+pub mod selector;
 mod view;
 
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
