@@ -1,6 +1,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
 
 use crate::types::{ClusterId, Community, InterfacePattern, Name, Password};
 
@@ -37,8 +38,20 @@ impl Literal {
     }
 
     /// A symbol in quotes: `'bgp_` *name* *suffix* `'`. The suffix is this program's own text.
+    ///
+    /// BIRD takes symbols of up to 64 characters, so a name of more than 45 is shortened: its first 28, `_`, and
+    /// the first 16 hexadecimal digits of its SHA-256.
     pub(crate) fn symbol(name: &Name, suffix: &'static str) -> Self {
-        Self(format!("'bgp_{name}{suffix}'"))
+        let name = name.as_str();
+        if name.len() <= 45 {
+            return Self(format!("'bgp_{name}{suffix}'"));
+        }
+        let mut short = name[..28].to_owned();
+        short.push('_');
+        for byte in &Sha256::digest(name.as_bytes())[..8] {
+            short.push_str(&format!("{byte:02X}"));
+        }
+        Self(format!("'bgp_{short}{suffix}'"))
     }
 
     /// Text that this program composed of typed values. It is for [`crate::bird`] alone.

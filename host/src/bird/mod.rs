@@ -1,5 +1,7 @@
 //! What the engine knows of BIRD: its language as typed values, and the daemon's own check of a file.
 
+mod filter;
 mod literal;
 
+pub use filter::{Call, Compiled, Signature, compile, signature};
 pub use literal::Literal;
