@@ -2,10 +2,195 @@
 //!
 //! It does no I/O, reads no clock and no environment, and has no async. The same objects in any order and any
 //! batching give the same snapshot, and the cost of a batch follows what it changes.
+//!
+//! [`Engine::apply`] takes a batch of events. Each part keeps what it needs to answer "who can this have touched":
+//! the selectors by the labels that they mention, the peer engine by selector, address, Secret and filter, the
+//! route generator by Service. What several objects can claim (a peering, a route, a block) is kept with all its
+//! claims, so the next one is there when the first one goes.
 
+mod base;
+mod batch;
+mod claims;
+mod config;
+mod filters;
+mod keys;
 pub mod model;
+mod nodes;
+mod peerings;
+mod pools;
+mod reports;
+mod routes;
+mod secrets;
 pub mod selector;
+mod selectors;
+mod sessions;
+mod settings;
 mod view;
+mod writer;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
+pub use reports::{Report, Severity};
+pub use settings::{RouterId, Settings};
 pub use view::View;
+
+use crate::resources::{ObjectError, ObjectKey, Parsed, Text};
+use crate::types::{Family, Name};
+use claims::Claims;
+use config::{Configurations, Effective};
+use filters::Filters;
+use model::Peer;
+use nodes::Nodes;
+use peerings::{Peerings, PeeringKey};
+use pools::{Blocks, Pools};
+use reports::Reports;
+use routes::{Advertising, Routes};
+use secrets::Secrets;
+use selectors::Selectors;
+use sessions::{Mesh, Own};
+
+/// Something happened to an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The object is new, or is now like this; it may be malformed.
+    Upsert(Parsed),
+    /// The object is gone.
+    Delete(ObjectKey),
+}
+
+/// Work that the engine did, counted. It is how "the cost follows the change" is kept on any machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Keys of the view whose value changed.
+    pub keys_touched: usize,
+    /// Evaluations of a selector on a node.
+    pub selectors_evaluated: usize,
+    /// Peerings and sessions computed.
+    pub peers_computed: usize,
+    /// Services whose routes were computed.
+    pub services_computed: usize,
+}
+
+/// The engine of one node. See the module's documentation.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    nodes: Nodes,
+    selectors: Selectors,
+    configurations: Configurations,
+    effective: Effective,
+    secrets: Secrets,
+    filters: Filters,
+    peerings: Peerings,
+    placed: FxHashMap<PeeringKey, Placed>,
+    own: [Option<Own>; 2],
+    mesh: Option<Mesh>,
+    mesh_peers: Claims<std::net::IpAddr, Name, Peer>,
+    pools: Pools,
+    blocks: Blocks,
+    routes: Routes,
+    advertising: Advertising,
+    reports: Reports,
+    work: Work,
+    snapshot: Snapshot,
+}
+
+/// Where a peering stands in the snapshot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Placed {
+    view_key: Option<Arc<str>>,
+    session: Option<Arc<str>>,
+    gateway: Option<CollectionId>,
+}
+
+impl Engine {
+    /// An engine that knows no object yet; its snapshot has revision 1 and the configuration's defaults.
+    pub fn new(settings: Settings) -> Self {
+        let mut reports = Reports::default();
+        let configurations = Configurations::default();
+        let effective = configurations.effective(&settings, &mut reports);
+        let models = Family::ALL.map(|family| FamilyModel {
+            base: Arc::new(base::compute(family, &settings, None, &effective, std::iter::empty())),
+            base_revision: 0,
+            collections: Default::default(),
+        });
+        let mut engine = Self {
+            settings,
+            nodes: Nodes::default(),
+            selectors: Selectors::default(),
+            configurations,
+            effective,
+            secrets: Secrets::default(),
+            filters: Filters::default(),
+            peerings: Peerings::default(),
+            placed: FxHashMap::default(),
+            own: [None, None],
+            mesh: None,
+            mesh_peers: Claims::default(),
+            pools: Pools::default(),
+            blocks: Blocks::default(),
+            routes: Routes::default(),
+            advertising: Advertising::Yes,
+            reports,
+            work: Work::default(),
+            snapshot: Snapshot { revision: 0, view: View::default(), models },
+        };
+        engine.start();
+        engine
+    }
+
+    /// The current snapshot. A clone of it is cheap and never changes.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The work done since the engine began.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// What the operator must know, by object.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.reports.iter()
+    }
+
+    /// Why nothing may be rendered now: malformed objects that could open anything if they were left out. Empty
+    /// when rendering is allowed.
+    pub fn blocking(&self) -> Vec<ObjectError> {
+        let configurations = self.configurations.blocking(&self.settings.node);
+        let mut errors: Vec<ObjectError> = configurations.chain(self.pools.malformed()).cloned().collect();
+        errors.extend(self.mesh_password_error());
+        errors
+    }
+
+    /// Whether there is a node of this name.
+    pub fn has_node(&self, name: &str) -> bool {
+        self.nodes.get(name).is_some()
+    }
+
+    /// The names of all nodes, in order.
+    pub fn node_names(&self) -> impl Iterator<Item = &Name> {
+        self.nodes.iter().map(|(name, _)| name)
+    }
+
+    /// Applies a batch; the snapshot is a new one afterwards if anything changed.
+    pub fn apply(&mut self, batch: impl IntoIterator<Item = Event>) -> Changes {
+        let mut dirty = batch::Dirty::default();
+        for event in batch {
+            self.take(event, &mut dirty);
+        }
+        self.settle(dirty)
+    }
+}
+
+/// Texts of routes that may differ.
+type Texts = BTreeSet<Text>;

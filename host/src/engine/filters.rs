@@ -1,0 +1,104 @@
+//! The BGPFilters: what each can be called by, and which cannot be used.
+
+use std::collections::BTreeMap;
+
+use crate::bird::{Compiled, compile};
+use crate::engine::model::{Filter, FilterCall};
+use crate::resources::BgpFilter;
+use crate::types::{Family, Name};
+
+/// A filter, for both families.
+#[derive(Debug)]
+enum State {
+    Compiled(Box<[Option<Filter>; 2]>),
+    Malformed,
+}
+
+/// All filters.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    by_name: BTreeMap<Name, State>,
+}
+
+/// What changed with a filter.
+#[derive(Debug)]
+pub(super) struct FilterChange {
+    /// The functions, for each family.
+    pub(super) functions: [Option<Filter>; 2],
+    /// What could be said of the rules.
+    pub(super) warnings: Vec<String>,
+    /// Whether the calls of it may read differently: it came, went, or its signature changed.
+    pub(super) calls: bool,
+}
+
+impl Filters {
+    /// Takes a filter, that it is malformed (`Some(None)`), or that it is gone.
+    pub(super) fn set(&mut self, name: &Name, filter: Option<Option<&BgpFilter>>) -> FilterChange {
+        let mut warnings = Vec::new();
+        let state = filter.map(|filter| match filter {
+            None => State::Malformed,
+            Some(filter) => State::Compiled(Box::new(Family::ALL.map(|family| {
+                let Compiled { filter, warnings: said } = compile(filter, family);
+                warnings.extend(said);
+                filter
+            }))),
+        });
+        let signature = state.as_ref().map(signature);
+        let functions = match &state {
+            Some(State::Compiled(filters)) => (**filters).clone(),
+            _ => [None, None],
+        };
+        let old = match state {
+            Some(state) => self.by_name.insert(name.clone(), state),
+            None => self.by_name.remove(name),
+        };
+        FilterChange { functions, warnings, calls: old.as_ref().map(self::signature) != signature }
+    }
+
+    /// Whether there is a filter of this name, usable or not.
+    pub(super) fn exists(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// The calls of a peer's filters, in order: those on import and those on export.
+    pub(super) fn calls(&self, names: &[Name], family: Family) -> (Vec<FilterCall>, Vec<FilterCall>) {
+        let (mut import, mut export) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.by_name.get(name) {
+                None => {}
+                Some(State::Malformed) => {
+                    let closed =
+                        FilterCall { function: None, takes_same_as: false, reject: true, reason: Some(name.clone()) };
+                    import.push(closed.clone());
+                    export.push(closed);
+                }
+                Some(State::Compiled(filters)) => {
+                    let Some(filter) = &filters[family.index()] else { continue };
+                    for (function, calls) in [(&filter.import, &mut import), (&filter.export, &mut export)] {
+                        calls.extend(function.iter().map(|function| FilterCall {
+                            function: Some(function.symbol.clone()),
+                            takes_same_as: function.takes_same_as,
+                            reject: false,
+                            reason: None,
+                        }));
+                    }
+                }
+            }
+        }
+        (import, export)
+    }
+}
+
+/// All that a call can depend on: for each family and direction whether there is a function, and its parameter.
+fn signature(state: &State) -> Option<[[Option<bool>; 2]; 2]> {
+    match state {
+        State::Malformed => None,
+        State::Compiled(filters) => Some([0, 1].map(|family| {
+            let filter = filters[family].as_ref();
+            [
+                filter.and_then(|f| f.import.as_ref()).map(|f| f.takes_same_as),
+                filter.and_then(|f| f.export.as_ref()).map(|f| f.takes_same_as),
+            ]
+        })),
+    }
+}

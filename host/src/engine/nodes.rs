@@ -1,0 +1,223 @@
+//! The nodes of the cluster: two sources merged into one node, and what is known of each.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use rustc_hash::FxHashMap;
+
+use super::view::ViewWriter;
+use super::{View, keys};
+use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp};
+use crate::types::{Family, InterfaceAddress, Name, Prefix};
+
+/// One of the two objects that describe a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NodeSource {
+    labels: Arc<Labels>,
+    bgp: NodeBgp,
+    pod_cidrs: Vec<Prefix>,
+}
+
+impl From<CalicoNode> for NodeSource {
+    fn from(node: CalicoNode) -> Self {
+        Self { labels: Arc::new(node.labels), bgp: node.bgp, pod_cidrs: node.pod_cidrs }
+    }
+}
+
+impl From<KubeNode> for NodeSource {
+    fn from(node: KubeNode) -> Self {
+        Self { labels: Arc::new(node.labels), bgp: node.bgp, pod_cidrs: node.pod_cidrs }
+    }
+}
+
+/// What a source says of a node: nothing, something, or something that cannot be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Said {
+    /// There is no such object.
+    #[default]
+    Nothing,
+    /// The object.
+    Node(NodeSource),
+    /// The object is malformed, so the node is left out.
+    Malformed,
+}
+
+/// A node as the engine sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) labels: Arc<Labels>,
+    pub(super) bgp: NodeBgp,
+    pub(super) pod_cidrs: Vec<Prefix>,
+}
+
+impl Node {
+    /// The node's address and network of a family.
+    pub(super) fn interface(&self, family: Family) -> Option<&InterfaceAddress> {
+        match family {
+            Family::V4 => self.bgp.ipv4.as_ref(),
+            Family::V6 => self.bgp.ipv6.as_ref(),
+        }
+    }
+
+    /// The node's address of a family.
+    pub(super) fn address(&self, family: Family) -> Option<IpAddr> {
+        self.interface(family).map(InterfaceAddress::ip)
+    }
+
+    /// The node's address in WireGuard's network.
+    pub(super) fn wireguard(&self, family: Family) -> Option<IpAddr> {
+        match family {
+            Family::V4 => self.bgp.wireguard_ipv4.map(IpAddr::from),
+            Family::V6 => self.bgp.wireguard_ipv6.map(IpAddr::from),
+        }
+    }
+
+    /// Whether everything that a peering with the node depends on is the same, labels aside.
+    fn same_facts(&self, other: &Node) -> bool {
+        self.bgp == other.bgp
+    }
+}
+
+/// What happened to a node.
+#[derive(Debug)]
+pub(super) struct NodeChange {
+    pub(super) name: Name,
+    pub(super) old: Option<Arc<Node>>,
+    pub(super) new: Option<Arc<Node>>,
+}
+
+impl NodeChange {
+    /// Whether facts other than labels and pod CIDRs differ.
+    pub(super) fn facts(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => !old.same_facts(new),
+            _ => true,
+        }
+    }
+
+    /// The addresses before and after.
+    pub(super) fn addresses(&self) -> BTreeSet<IpAddr> {
+        let both = [&self.old, &self.new];
+        let nodes = both.into_iter().flatten();
+        nodes.flat_map(|node| Family::ALL.into_iter().filter_map(|family| node.address(family))).collect()
+    }
+}
+
+/// All nodes.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    sources: FxHashMap<Name, [Said; 2]>,
+    nodes: OrdMap<Name, Arc<Node>>,
+    by_address: FxHashMap<IpAddr, BTreeSet<Name>>,
+}
+
+/// The place of each source in [`Nodes::sources`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    Calico = 0,
+    Kubernetes = 1,
+}
+
+impl Nodes {
+    /// Takes what a source says of a node; the node itself follows in [`Nodes::refresh`].
+    pub(super) fn say(&mut self, name: &Name, source: Source, said: Said) {
+        let entry = self.sources.entry(name.clone()).or_default();
+        entry[source as usize] = said;
+        if *entry == [Said::Nothing, Said::Nothing] {
+            self.sources.remove(name);
+        }
+    }
+
+    /// Merges what is said of a node; tells what changed, if anything did.
+    pub(super) fn refresh(&mut self, name: &Name, use_pod_cidr: bool) -> Option<NodeChange> {
+        let new = self.sources.get(name).and_then(|said| merge(said, use_pod_cidr));
+        let old = self.nodes.get(name).cloned();
+        if old.as_deref() == new.as_ref() {
+            return None;
+        }
+        let new = new.map(Arc::new);
+        if let Some(old) = &old {
+            for ip in Family::ALL.into_iter().filter_map(|family| old.address(family)) {
+                if let Some(names) = self.by_address.get_mut(&ip) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.by_address.remove(&ip);
+                    }
+                }
+            }
+        }
+        match &new {
+            Some(node) => {
+                for ip in Family::ALL.into_iter().filter_map(|family| node.address(family)) {
+                    self.by_address.entry(ip).or_default().insert(name.clone());
+                }
+                self.nodes.insert(name.clone(), node.clone());
+            }
+            None => drop(self.nodes.remove(name)),
+        }
+        Some(NodeChange { name: name.clone(), old, new })
+    }
+
+    /// A node.
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Node>> {
+        self.nodes.get(name)
+    }
+
+    /// All nodes, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
+        self.nodes.iter()
+    }
+
+    /// The nodes that have an address, by name.
+    pub(super) fn with_address(&self, ip: IpAddr) -> impl Iterator<Item = &Name> {
+        self.by_address.get(&ip).into_iter().flatten()
+    }
+}
+
+fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Node> {
+    let mut node = match said {
+        [Said::Malformed, _] | [_, Said::Malformed] | [Said::Nothing, Said::Nothing] => return None,
+        [Said::Node(one), Said::Nothing] | [Said::Nothing, Said::Node(one)] => {
+            Node { labels: one.labels.clone(), bgp: one.bgp.clone(), pod_cidrs: one.pod_cidrs.clone() }
+        }
+        [Said::Node(calico), Said::Node(kubernetes)] => {
+            let mut labels = (*calico.labels).clone();
+            labels.extend(kubernetes.labels.iter().map(|(key, value)| (key.clone(), value.clone())));
+            let pod_cidrs =
+                if calico.pod_cidrs.is_empty() { &kubernetes.pod_cidrs } else { &calico.pod_cidrs }.clone();
+            Node { labels: Arc::new(labels), bgp: calico.bgp.clone(), pod_cidrs }
+        }
+    };
+    if use_pod_cidr && node.bgp.has_wireguard_key && node.bgp.wireguard_ipv4.is_none() {
+        node.bgp.wireguard_ipv4 = first_address_of_pods(&node.pod_cidrs);
+    }
+    Some(node)
+}
+
+/// The tunnel address of a node whose addresses come from its pod CIDR: the one after the network's own.
+fn first_address_of_pods(pod_cidrs: &[Prefix]) -> Option<std::net::Ipv4Addr> {
+    match pod_cidrs.first()?.net() {
+        ipnet::IpNet::V4(net) => u32::from(net.network()).checked_add(1).map(Into::into),
+        ipnet::IpNet::V6(_) => None,
+    }
+}
+
+/// Writes the keys of a node.
+pub(super) fn write_view(view: &mut View, writer: &mut ViewWriter, name: &Name, node: Option<&Node>) {
+    let mut put = |key: &str, value: Option<String>| {
+        writer.put(view, keys::host(name, key).into(), value.map(Into::into));
+    };
+    let always = |value: Option<String>| node.map(|_| value.unwrap_or_default());
+    for family in Family::ALL {
+        let address = node.and_then(|n| n.address(family)).map(|ip| ip.to_string());
+        put(&format!("ip_addr_{family}"), always(address));
+        let network = node.and_then(|n| n.interface(family)).map(|a| a.network().to_string());
+        put(&format!("network_{family}"), network);
+        let wireguard = node.and_then(|n| n.wireguard(family)).map(|ip| ip.to_string());
+        put(&format!("wireguard_addr_{family}"), always(wireguard));
+    }
+    put("rr_cluster_id", always(node.and_then(|n| n.bgp.cluster_id).map(|id| id.to_string())));
+    put("as_num", node.and_then(|n| n.bgp.as_number).map(|n| n.to_string()));
+}

@@ -1,0 +1,648 @@
+//! The peer engine: from BGPPeers, nodes and local workloads to the peerings of this node.
+//!
+//! A BGPPeer yields *units*: one for each remote end of a forward peering, one for each node of a reverse one. A
+//! unit claims the addresses (and ports) that it leads to, and the lowest owner of an address wins: global before
+//! node-specific, forward before reverse, then by the name of the BGPPeer, then by the name of the remote node.
+//! A change recomputes the units that it can have touched and no others.
+//!
+//! Only this node's peerings and the global ones are computed: no other is ever read here, and with selectors on
+//! both sides there are as many as the square of the nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Work;
+use super::claims::Claims;
+use super::config::Configurations;
+use super::nodes::{Node, NodeChange, Nodes};
+use super::secrets::{Lookup, Secrets};
+use super::selectors::{SelectorId, Selectors};
+use super::{Reports, Settings};
+use crate::resources::{
+    BgpPeer, Kind, NextHopMode, ObjectError, ObjectKey, RemoteEnd, Scope, Text, WorkloadStatus,
+};
+use crate::types::{
+    AsNumber, ClusterId, Endpoint, Family, Name, Password, Port, SecretKeyRef, Seconds, ValueError,
+};
+
+/// A remote end as the keys of the view tell them apart.
+pub(super) type PeeringKey = (IpAddr, Option<Port>);
+
+/// Where a peering comes from, in the order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Pass {
+    /// A BGPPeer for every node.
+    Global,
+    /// A BGPPeer for this node among others.
+    Node,
+    /// The other end of a BGPPeer whose remote end is this node.
+    Reverse,
+}
+
+/// Who claims a peering. The order of owners is the order of precedence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Owner {
+    pub(super) pass: Pass,
+    pub(super) peer: Name,
+    /// The remote node or workload; empty for an address.
+    remote: Text,
+}
+
+/// A peering, before this node's own facts are applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Peering {
+    pub(super) ip: IpAddr,
+    pub(super) port: Option<Port>,
+    pub(super) as_number: AsNumber,
+    pub(super) local_as: Option<AsNumber>,
+    pub(super) cluster_id: Option<ClusterId>,
+    pub(super) password: Option<Password>,
+    pub(super) use_node_ip: Option<bool>,
+    pub(super) restart_time: Option<Seconds>,
+    pub(super) keepalive_time: Option<Seconds>,
+    pub(super) keep_next_hop: bool,
+    pub(super) calico_node: bool,
+    pub(super) num_allow_local_as: Option<u32>,
+    pub(super) ttl_security: u8,
+    pub(super) filters: Arc<[Name]>,
+    pub(super) reachable_by: Option<IpAddr>,
+    /// The remote end is a local workload, which connects to this node.
+    pub(super) workload: bool,
+    pub(super) next_hop_mode: Option<NextHopMode>,
+}
+
+/// A BGPPeer with what was looked up for it.
+#[derive(Debug)]
+struct Spec {
+    peer: Arc<BgpPeer>,
+    filters: Arc<[Name]>,
+    scope: Option<SelectorId>,
+    remote: Option<SelectorId>,
+    password: Option<Password>,
+    /// The password is there and cannot be used: better no session than one without it.
+    unusable: bool,
+    /// The pass of the forward peerings, if this node has them.
+    forward: Option<Pass>,
+    /// Whether this node has reverse peerings.
+    reverse: bool,
+}
+
+/// What the peer engine reads.
+pub(super) struct Context<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) nodes: &'a Nodes,
+    pub(super) configurations: &'a Configurations,
+    pub(super) as_number: AsNumber,
+    pub(super) secrets: &'a Secrets,
+}
+
+/// Which units must be computed again.
+#[derive(Debug, Default)]
+pub(super) struct Dirty {
+    /// Every unit of these BGPPeers.
+    peers: BTreeSet<Name>,
+    /// These units.
+    units: BTreeSet<Owner>,
+}
+
+impl Dirty {
+    /// Every unit of a BGPPeer.
+    pub(super) fn peer(&mut self, name: Name) {
+        self.peers.insert(name);
+    }
+
+    fn unit(&mut self, pass: Pass, peer: &Name, remote: &Name) {
+        self.units.insert(Owner { pass, peer: peer.clone(), remote: remote.shared() });
+    }
+}
+
+/// The BGPPeers with peerings on this node, by what brings a remote node into them.
+#[derive(Debug, Default)]
+struct Active {
+    /// Forward, by `peerSelector`.
+    forward: FxHashMap<SelectorId, BTreeSet<Name>>,
+    /// Reverse, by `nodeSelector`.
+    reverse: FxHashMap<SelectorId, BTreeSet<Name>>,
+    /// Reverse, by `node`.
+    reverse_of_node: FxHashMap<Name, BTreeSet<Name>>,
+    /// Reverse, for every node.
+    reverse_global: BTreeSet<Name>,
+}
+
+impl Active {
+    fn add(&mut self, name: &Name, spec: &Spec) {
+        if let (Some(_), Some(id)) = (spec.forward, spec.remote) {
+            self.forward.entry(id).or_default().insert(name.clone());
+        }
+        if spec.reverse {
+            match (&spec.peer.scope, spec.scope) {
+                (Scope::Global, _) => drop(self.reverse_global.insert(name.clone())),
+                (Scope::Node(node), _) => {
+                    self.reverse_of_node.entry(node.clone()).or_default().insert(name.clone());
+                }
+                (Scope::Selector(_), Some(id)) => drop(self.reverse.entry(id).or_default().insert(name.clone())),
+                (Scope::Selector(_), None) => {}
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &Name, spec: &Spec) {
+        if let Some(id) = spec.remote {
+            forget(&mut self.forward, &id, name);
+        }
+        if let Some(id) = spec.scope {
+            forget(&mut self.reverse, &id, name);
+        }
+        if let Scope::Node(node) = &spec.peer.scope {
+            forget(&mut self.reverse_of_node, node, name);
+        }
+        self.reverse_global.remove(name);
+    }
+}
+
+/// The peer engine.
+#[derive(Debug, Default)]
+pub(super) struct Peerings {
+    specs: BTreeMap<Name, Spec>,
+    workloads: BTreeMap<Name, WorkloadStatus>,
+    users: FxHashMap<SelectorId, BTreeSet<Name>>,
+    by_address: FxHashMap<IpAddr, BTreeSet<Name>>,
+    by_secret: FxHashMap<Name, BTreeSet<Name>>,
+    by_filter: FxHashMap<Name, BTreeSet<Name>>,
+    by_workload_peer: FxHashMap<Name, BTreeSet<Name>>,
+    /// Where a change of a node matters here.
+    active: Active,
+    owners: FxHashMap<Name, BTreeSet<Owner>>,
+    claims: Claims<PeeringKey, Owner, Peering>,
+}
+
+impl Peerings {
+    /// Takes a BGPPeer, or that it is gone.
+    pub(super) fn set(
+        &mut self,
+        name: &Name,
+        peer: Option<Box<BgpPeer>>,
+        nodes: &Nodes,
+        selectors: &mut Selectors,
+        reports: &mut Reports,
+        work: &mut Work,
+    ) {
+        if let Some(old) = self.specs.remove(name) {
+            self.unlink(name, &old, selectors);
+        }
+        let Some(peer) = peer else { return };
+        let key = ObjectKey::global(Kind::BgpPeer, name.clone());
+        reports.clear(&key, "selectors");
+        let mut acquire = |field: &str, text: &Text| {
+            selectors.acquire(text, nodes, work).map_err(|error| {
+                let reason = ValueError::new(format!("column {}: {}; it matches nothing", error.column, error.message));
+                reports.left_out_part("selectors", ObjectError::new(&key, field, text, &reason));
+            })
+        };
+        let scope = match &peer.scope {
+            Scope::Selector(text) => acquire("spec.nodeSelector", text).ok(),
+            _ => None,
+        };
+        let remote = match &peer.remote {
+            Some(RemoteEnd::Nodes(text)) => acquire("spec.peerSelector", text).ok(),
+            _ => None,
+        };
+        let filters = peer.filters.clone().into();
+        let spec = Spec {
+            peer: peer.into(),
+            filters,
+            scope,
+            remote,
+            password: None,
+            unusable: false,
+            forward: None,
+            reverse: false,
+        };
+        self.link(name, &spec);
+        self.specs.insert(name.clone(), spec);
+    }
+
+    fn link(&mut self, name: &Name, spec: &Spec) {
+        for id in [spec.scope, spec.remote].into_iter().flatten() {
+            self.users.entry(id).or_default().insert(name.clone());
+        }
+        if let Some(RemoteEnd::Address(endpoint)) = &spec.peer.remote {
+            self.by_address.entry(endpoint.ip).or_default().insert(name.clone());
+        }
+        if let Some(at) = &spec.peer.password {
+            self.by_secret.entry(at.name.clone()).or_default().insert(name.clone());
+        }
+        for filter in &*spec.filters {
+            self.by_filter.entry(filter.clone()).or_default().insert(name.clone());
+        }
+    }
+
+    fn unlink(&mut self, name: &Name, spec: &Spec, selectors: &mut Selectors) {
+        for id in [spec.scope, spec.remote].into_iter().flatten() {
+            forget(&mut self.users, &id, name);
+            selectors.release(id);
+        }
+        if let Some(RemoteEnd::Address(endpoint)) = &spec.peer.remote {
+            forget(&mut self.by_address, &endpoint.ip, name);
+        }
+        if let Some(at) = &spec.peer.password {
+            forget(&mut self.by_secret, &at.name, name);
+        }
+        for filter in &*spec.filters {
+            forget(&mut self.by_filter, filter, name);
+        }
+        self.active.remove(name, spec);
+    }
+
+    /// Takes a local workload, or that it is gone.
+    pub(super) fn set_workload(&mut self, name: &Name, status: Option<WorkloadStatus>, dirty: &mut Dirty) {
+        let old = match status {
+            Some(status) => {
+                if let Some(peer) = &status.peer {
+                    self.by_workload_peer.entry(peer.clone()).or_default().insert(name.clone());
+                    dirty.peers.insert(peer.clone());
+                }
+                self.workloads.insert(name.clone(), status)
+            }
+            None => self.workloads.remove(name),
+        };
+        if let Some(peer) = old.and_then(|status| status.peer) {
+            if self.workloads.get(name).and_then(|status| status.peer.as_ref()) != Some(&peer) {
+                forget(&mut self.by_workload_peer, &peer, name);
+            }
+            dirty.peers.insert(peer);
+        }
+    }
+
+    /// The BGPPeers whose password stands in a Secret.
+    pub(super) fn with_secret(&self, secret: &str) -> impl Iterator<Item = &Name> {
+        self.by_secret.get(secret).into_iter().flatten()
+    }
+
+    /// The BGPPeers that name a filter.
+    pub(super) fn with_filter(&self, filter: &str) -> impl Iterator<Item = &Name> {
+        self.by_filter.get(filter).into_iter().flatten()
+    }
+
+    /// All BGPPeers.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.specs.keys()
+    }
+
+    /// The filters that a BGPPeer names.
+    pub(super) fn filters_of(&self, peer: &str) -> &[Name] {
+        self.specs.get(peer).map_or(&[], |spec| &spec.filters)
+    }
+
+    /// Notes what a change of a node can have touched.
+    pub(super) fn node_changed(
+        &self,
+        change: &NodeChange,
+        before: &[SelectorId],
+        flipped: &[SelectorId],
+        selectors: &Selectors,
+        this: &Name,
+        dirty: &mut Dirty,
+    ) {
+        let is_this = change.name == *this;
+        if is_this {
+            // Which peerings are here may be another question now.
+            dirty.peers.extend(flipped.iter().filter_map(|id| self.users.get(id)).flatten().cloned());
+            if change.facts() {
+                dirty.peers.extend(self.specs.keys().cloned());
+            }
+            return;
+        }
+        self.touch(flipped.iter(), &change.name, dirty);
+        if !change.facts() {
+            return;
+        }
+        for ip in change.addresses() {
+            dirty.peers.extend(self.by_address.get(&ip).into_iter().flatten().cloned());
+        }
+        let ids: BTreeSet<_> = before.iter().copied().chain(selectors.of_node(change.name.as_str())).collect();
+        self.touch(ids.iter(), &change.name, dirty);
+        let by_name = self.active.reverse_of_node.get(&change.name).into_iter().flatten();
+        for peer in by_name.chain(&self.active.reverse_global) {
+            dirty.unit(Pass::Reverse, peer, &change.name);
+        }
+    }
+
+    /// Notes the units that lead to a node because of these selectors.
+    fn touch<'a>(&self, ids: impl Iterator<Item = &'a SelectorId> + Clone, node: &Name, dirty: &mut Dirty) {
+        for peer in ids.clone().filter_map(|id| self.active.forward.get(id)).flatten() {
+            if let Some(pass) = self.specs.get(peer).and_then(|spec| spec.forward) {
+                dirty.unit(pass, peer, node);
+            }
+        }
+        for peer in ids.filter_map(|id| self.active.reverse.get(id)).flatten() {
+            dirty.unit(Pass::Reverse, peer, node);
+        }
+    }
+
+    /// Notes that a node listens on another port.
+    pub(super) fn port_changed(&self, node: &Name, nodes: &Nodes, selectors: &Selectors, this: &Name, dirty: &mut Dirty) {
+        let Some(old) = nodes.get(node.as_str()) else { return };
+        let change = NodeChange { name: node.clone(), old: Some(old.clone()), new: None };
+        self.node_changed(&change, &[], &[], selectors, this, dirty);
+    }
+
+    /// Computes what is dirty; returns the keys whose peering may differ.
+    pub(super) fn refresh(
+        &mut self,
+        dirty: Dirty,
+        context: &Context<'_>,
+        selectors: &Selectors,
+        reports: &mut Reports,
+        work: &mut Work,
+    ) -> BTreeSet<PeeringKey> {
+        let mut changed = BTreeSet::new();
+        for name in &dirty.peers {
+            self.prepare(name, context, selectors, reports);
+            let mut old = self.owners.remove(name).unwrap_or_default();
+            for owner in self.units(name, context, selectors) {
+                old.remove(&owner);
+                self.refresh_unit(owner, context, selectors, work, &mut changed);
+            }
+            for owner in old {
+                self.claims.replace(&owner, Vec::new(), |key| { changed.insert(*key); });
+            }
+        }
+        for owner in dirty.units {
+            if !dirty.peers.contains(&owner.peer) {
+                self.refresh_unit(owner, context, selectors, work, &mut changed);
+            }
+        }
+        changed
+    }
+
+    fn refresh_unit(
+        &mut self,
+        owner: Owner,
+        context: &Context<'_>,
+        selectors: &Selectors,
+        work: &mut Work,
+        changed: &mut BTreeSet<PeeringKey>,
+    ) {
+        let claims = self.compute(&owner, context, selectors);
+        work.peers_computed += claims.len().max(1);
+        let owners = self.owners.entry(owner.peer.clone()).or_default();
+        if claims.is_empty() {
+            owners.remove(&owner);
+        } else {
+            owners.insert(owner.clone());
+        }
+        self.claims.replace(&owner, claims, |key| { changed.insert(*key); });
+    }
+
+    /// Looks up what does not depend on the remote end, and reports on it.
+    fn prepare(&mut self, name: &Name, context: &Context<'_>, selectors: &Selectors, reports: &mut Reports) {
+        let Some(spec) = self.specs.get_mut(name) else { return };
+        self.active.remove(name, spec);
+        spec.forward = forward_pass(spec, context, selectors);
+        spec.reverse = reverse_families(spec, context, selectors).is_some();
+        self.active.add(name, spec);
+        let key = ObjectKey::global(Kind::BgpPeer, name.clone());
+        reports.clear(&key, "peer");
+        (spec.password, spec.unusable) = (None, false);
+        if let Some(at) = &spec.peer.password {
+            match context.secrets.lookup(at) {
+                Lookup::Found(password) => spec.password = Some(password),
+                Lookup::Missing(reason) => {
+                    let reason = ValueError::new(format!("{reason}: the sessions have no password until there is one"));
+                    reports.warn(&key, "peer", ObjectError::new(&key, "spec.password", &at_text(at), &reason));
+                }
+                Lookup::Unusable(reason) => {
+                    spec.unusable = true;
+                    let reason = ValueError::new(format!("{reason}: the peer is left out"));
+                    reports.left_out_part("peer", ObjectError::new(&key, "spec.password", &at_text(at), &reason));
+                }
+            }
+        }
+        match (&spec.peer.remote, spec.peer.reachable_by) {
+            (Some(RemoteEnd::Address(endpoint)), Some(gateway)) if gateway.is_ipv4() != endpoint.ip.is_ipv4() => {
+                let reason = ValueError::new("the gateway is not of the peer's address family: the peer is left out");
+                reports.left_out_part(
+                    "peer",
+                    ObjectError::new(&key, "spec.reachableBy", &gateway.to_string(), &reason),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// The units that a BGPPeer has now.
+    fn units(&self, name: &Name, context: &Context<'_>, selectors: &Selectors) -> Vec<Owner> {
+        let Some(spec) = self.specs.get(name) else { return Vec::new() };
+        let mut units = Vec::new();
+        let mut push = |pass, remote: Text| units.push(Owner { pass, peer: name.clone(), remote });
+        if let Some(pass) = spec.forward {
+            match &spec.peer.remote {
+                None => {}
+                Some(RemoteEnd::Address(_)) => push(pass, "".into()),
+                Some(RemoteEnd::Nodes(_)) => {
+                    spec.remote.iter().flat_map(|id| selectors.members(*id)).for_each(|n| push(pass, n.shared()));
+                }
+                Some(RemoteEnd::Workloads) => {
+                    let workloads = self.by_workload_peer.get(name).into_iter().flatten();
+                    workloads.for_each(|workload| push(pass, workload.shared()));
+                }
+            }
+        }
+        if spec.reverse {
+            match &spec.peer.scope {
+                Scope::Global => context.nodes.iter().for_each(|(node, _)| push(Pass::Reverse, node.shared())),
+                Scope::Node(node) => push(Pass::Reverse, node.shared()),
+                Scope::Selector(_) => spec
+                    .scope
+                    .iter()
+                    .flat_map(|id| selectors.members(*id))
+                    .for_each(|node| push(Pass::Reverse, node.shared())),
+            }
+        }
+        units
+    }
+
+    /// What a unit claims now; nothing when there is no such unit.
+    fn compute(&self, owner: &Owner, context: &Context<'_>, selectors: &Selectors) -> Vec<(PeeringKey, Peering)> {
+        let Some(spec) = self.specs.get(&owner.peer).filter(|spec| !spec.unusable) else { return Vec::new() };
+        if owner.pass == Pass::Reverse {
+            let Some(families) = reverse_families(spec, context, selectors) else { return Vec::new() };
+            let in_scope = match &spec.peer.scope {
+                Scope::Global => true,
+                Scope::Node(node) => node.as_str() == &*owner.remote,
+                Scope::Selector(_) => spec.scope.is_some_and(|id| selectors.matches(id, &owner.remote)),
+            };
+            return if in_scope { node_peerings(spec, &owner.remote, families, context) } else { Vec::new() };
+        }
+        if spec.forward != Some(owner.pass) {
+            return Vec::new();
+        }
+        match &spec.peer.remote {
+            Some(RemoteEnd::Nodes(_)) if spec.remote.is_some_and(|id| selectors.matches(id, &owner.remote)) => {
+                node_peerings(spec, &owner.remote, &Family::ALL, context)
+            }
+            Some(RemoteEnd::Address(endpoint)) if owner.remote.is_empty() => {
+                address_peering(spec, *endpoint, context).into_iter().collect()
+            }
+            Some(RemoteEnd::Workloads) => self.workload_peerings(spec, owner, context),
+            _ => Vec::new(),
+        }
+    }
+
+    fn workload_peerings(&self, spec: &Spec, owner: &Owner, context: &Context<'_>) -> Vec<(PeeringKey, Peering)> {
+        let Some(status) = self.workloads.get(&*owner.remote) else { return Vec::new() };
+        if status.peer.as_ref() != Some(&owner.peer) {
+            return Vec::new();
+        }
+        let peering = |ip| Peering {
+            local_as: spec.peer.local_as_number,
+            use_node_ip: None,
+            keep_next_hop: false,
+            next_hop_mode: None,
+            ttl_security: 0,
+            workload: true,
+            ..common(spec, ip, None, spec.peer.as_number.unwrap_or(context.as_number))
+        };
+        [status.ipv4, status.ipv6].into_iter().flatten().map(|ip| ((ip, None), peering(ip))).collect()
+    }
+
+    /// The peering that holds for a key.
+    pub(super) fn winner(&self, key: &PeeringKey) -> Option<(&Owner, &Peering)> {
+        self.claims.winner(key)
+    }
+
+    /// The keys that a BGPPeer claims.
+    pub(super) fn keys_of(&self, peer: &str) -> impl Iterator<Item = &PeeringKey> {
+        self.owners.get(peer).into_iter().flatten().flat_map(|owner| self.claims.keys_of(owner))
+    }
+
+    /// Every key that is claimed.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &PeeringKey> {
+        self.owners.values().flatten().flat_map(|owner| self.claims.keys_of(owner))
+    }
+}
+
+/// Removes a name from an index.
+fn forget<K: std::hash::Hash + Eq + Clone>(index: &mut FxHashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
+    if let Some(names) = index.get_mut(key) {
+        names.remove(name);
+        if names.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+fn at_text(at: &SecretKeyRef) -> String {
+    format!("{}/{}", at.name, at.key)
+}
+
+/// The pass in which this node has a BGPPeer's forward peerings, if it has them.
+fn forward_pass(spec: &Spec, context: &Context<'_>, selectors: &Selectors) -> Option<Pass> {
+    let this = &context.settings.node;
+    match &spec.peer.scope {
+        Scope::Global => Some(Pass::Global),
+        Scope::Node(node) => (node == this).then_some(Pass::Node),
+        Scope::Selector(_) => {
+            spec.scope.is_some_and(|id| selectors.matches(id, this.as_str())).then_some(Pass::Node)
+        }
+    }
+}
+
+/// The families of the reverse peerings that this node has of a BGPPeer, if it is a remote end of it.
+fn reverse_families(spec: &Spec, context: &Context<'_>, selectors: &Selectors) -> Option<&'static [Family]> {
+    if spec.peer.manual_reverse {
+        return None;
+    }
+    let this = &context.settings.node;
+    match &spec.peer.remote {
+        Some(RemoteEnd::Nodes(_)) => {
+            spec.remote.is_some_and(|id| selectors.matches(id, this.as_str())).then_some(&Family::ALL[..])
+        }
+        Some(RemoteEnd::Address(endpoint)) => {
+            let mut here = nodes_at(*endpoint, spec.peer.as_number, context);
+            here.any(|node| node == this).then(|| match Family::of(endpoint.ip) {
+                Family::V4 => &Family::ALL[..1],
+                Family::V6 => &Family::ALL[1..],
+            })
+        }
+        Some(RemoteEnd::Workloads) | None => None,
+    }
+}
+
+/// The nodes that an address, an AS number and (if given) a port belong to, by name.
+fn nodes_at<'a>(
+    endpoint: Endpoint,
+    as_number: Option<AsNumber>,
+    context: &'a Context<'_>,
+) -> impl Iterator<Item = &'a Name> {
+    let wanted = as_number.unwrap_or(context.as_number);
+    context.nodes.with_address(endpoint.ip).filter(move |name| {
+        let node = context.nodes.get(name.as_str());
+        let same_as = node.is_some_and(|node| node.bgp.as_number.unwrap_or(context.as_number) == wanted);
+        let same_port = endpoint.port.is_none() || endpoint.port == context.configurations.listen_port(name.as_str());
+        same_as && same_port
+    })
+}
+
+/// The fields that every peering of a BGPPeer has.
+fn common(spec: &Spec, ip: IpAddr, port: Option<Port>, as_number: AsNumber) -> Peering {
+    let peer = &spec.peer;
+    Peering {
+        ip,
+        port,
+        as_number,
+        local_as: None,
+        cluster_id: None,
+        password: spec.password.clone(),
+        use_node_ip: Some(peer.use_node_ip),
+        restart_time: peer.max_restart_time,
+        keepalive_time: peer.keepalive_time,
+        keep_next_hop: peer.keep_original_next_hop,
+        calico_node: false,
+        num_allow_local_as: None,
+        ttl_security: peer.ttl_security,
+        filters: spec.filters.clone(),
+        reachable_by: None,
+        workload: false,
+        next_hop_mode: peer.next_hop_mode,
+    }
+}
+
+/// The peering with an address.
+fn address_peering(spec: &Spec, endpoint: Endpoint, context: &Context<'_>) -> Option<(PeeringKey, Peering)> {
+    let peer = &spec.peer;
+    let ip = endpoint.ip;
+    if peer.reachable_by.is_some_and(|gateway| gateway.is_ipv4() != ip.is_ipv4()) {
+        return None;
+    }
+    let port = endpoint.port.or_else(|| {
+        let node = nodes_at(endpoint, peer.as_number, context).next()?;
+        context.configurations.listen_port(node.as_str())
+    });
+    let peering = Peering {
+        local_as: peer.local_as_number,
+        calico_node: context.nodes.with_address(ip).next().is_some(),
+        num_allow_local_as: peer.num_allowed_local_as,
+        reachable_by: peer.reachable_by,
+        ..common(spec, ip, port, peer.as_number.unwrap_or(context.as_number))
+    };
+    Some(((ip, port), peering))
+}
+
+/// The peerings with a node.
+fn node_peerings(spec: &Spec, node: &str, families: &[Family], context: &Context<'_>) -> Vec<(PeeringKey, Peering)> {
+    let Some(remote) = context.nodes.get(node) else { return Vec::new() };
+    let remote: &Node = remote;
+    let port = context.configurations.listen_port(node);
+    let peering = |ip: IpAddr| Peering {
+        cluster_id: remote.bgp.cluster_id,
+        reachable_by: spec.peer.reachable_by.filter(|gateway| gateway.is_ipv4() == ip.is_ipv4()),
+        ..common(spec, ip, port, remote.bgp.as_number.unwrap_or(context.as_number))
+    };
+    let addresses = families.iter().filter_map(|family| remote.address(*family));
+    addresses.map(|ip| ((ip, port), peering(ip))).collect()
+}
