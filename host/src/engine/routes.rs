@@ -107,7 +107,7 @@ impl Routes {
             _ => Vec::new(),
         };
         let owner = Owner::Service(key.0.clone(), key.1.clone());
-        self.claims.replace(&owner, with_text(routes), |text| { changed.insert(text.clone(); }));
+        self.claims.replace(&owner, with_text(routes), |text| { changed.insert(text.clone()); });
     }
 
     /// Computes the routes and the rejects of the configuration; notes those that may differ.
@@ -121,9 +121,9 @@ impl Routes {
         let aggregated = if config.load_balancer_aggregation { &config.load_balancer_ips[..] } else { &[] };
         let ranges = config.external_ips.iter().chain(aggregated).filter(|cidr| !cidr.is_host());
         let cidrs: Vec<Prefix> = config.cluster_ips.iter().chain(ranges).cloned().collect();
-        self.rejects.replace(&(), with_text(cidrs.clone()), |text| { rejects.insert(text.clone(); }));
+        self.rejects.replace(&(), with_text(cidrs.clone()), |text| { rejects.insert(text.clone()); });
         let routes = if advertising == Advertising::Excluded { Vec::new() } else { cidrs };
-        self.claims.replace(&Owner::Configuration, with_text(routes), |text| { changed.insert(text.clone(); }));
+        self.claims.replace(&Owner::Configuration, with_text(routes), |text| { changed.insert(text.clone()); });
     }
 
     /// The route with this text, if anyone originates it.
