@@ -214,8 +214,8 @@ pub struct KernelPool {
     pub tunnel: bool,
     /// BIRD programs them through the tunnel unless the next hop is in `network`.
     pub cross_subnet: bool,
-    /// This node's network.
-    pub network: Prefix,
+    /// This node's network; always there when `cross_subnet` is true.
+    pub network: Option<Prefix>,
 }
 
 /// A BGP session.

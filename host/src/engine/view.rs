@@ -37,6 +37,20 @@ pub struct View {
 }
 
 impl View {
+    /// A view of these keys and values at one revision.
+    pub fn from_entries<K, V>(revision: u64, entries: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Into<Arc<str>>,
+        V: Into<Arc<str>>,
+    {
+        let (mut view, mut writer) = (Self::default(), ViewWriter::default());
+        for (key, value) in entries {
+            writer.put(&mut view, key.into(), Some(value.into()));
+        }
+        writer.commit(&mut view, revision);
+        view
+    }
+
     /// The value of a key, with passwords hidden.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|entry| &*entry.value)
@@ -49,13 +63,22 @@ impl View {
 
     /// The keys at or below a path in order, with their values, passwords hidden. `/` and the empty path cover all.
     pub fn list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+        self.range(prefix).map(|(key, entry)| (&**key, &*entry.value))
+    }
+
+    /// The same with passwords: for templates alone.
+    pub fn reveal_list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+        self.range(prefix)
+            .map(|(key, entry)| (&**key, entry.secret.as_ref().map_or(&*entry.value, |secret| &*secret.0)))
+    }
+
+    fn range<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
         let prefix = prefix.trim_end_matches('/');
         let from: Arc<str> = prefix.into();
         self.entries
             .range(from..)
             .take_while(move |(key, _)| key.starts_with(prefix))
             .filter(move |(key, _)| covers(prefix, key))
-            .map(|(key, entry)| (&**key, &*entry.value))
     }
 
     /// The revision of the last change at or below a path; 0 when there never was any.
