@@ -72,11 +72,9 @@ fn kernel_pool(pool: &IpPool, network: Option<&Prefix>, config: &Effective) -> O
         (EncapMode::Never, false) => config.bird_programs_plain(),
         _ => false,
     };
-    let network = match (family, network) {
-        (Family::V4, None) => return None,
-        (_, Some(network)) => network.clone(),
-        (Family::V6, None) => pool.cidr.clone(),
-    };
+    if family == Family::V4 && network.is_none() {
+        return None;
+    }
     if family == Family::V6 && by_bird {
         return None;
     }
@@ -86,7 +84,7 @@ fn kernel_pool(pool: &IpPool, network: Option<&Prefix>, config: &Effective) -> O
         accept: by_bird && pool.ipip == EncapMode::Never,
         tunnel: by_bird && pool.ipip == EncapMode::Always,
         cross_subnet: by_bird && pool.ipip == EncapMode::CrossSubnet,
-        network,
+        network: network.cloned(),
     })
 }
 
