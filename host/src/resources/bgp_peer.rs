@@ -1,7 +1,8 @@
 use std::net::IpAddr;
 
-use super::Text;
-use crate::types::{AsNumber, Endpoint, Name, Seconds, SecretKeyRef};
+use super::field::{Field, Read};
+use super::{ObjectKey, Text};
+use crate::types::{AsNumber, Endpoint, Name, Seconds, SecretKeyRef, ValueError};
 
 /// Which nodes have a peering.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,4 +83,89 @@ pub struct BgpPeer {
     pub use_node_ip: bool,
     /// `ttlSecurity`, 0 to 255; 0 means off.
     pub ttl_security: u8,
+}
+
+/// Reads a BGPPeer.
+///
+/// What the CRD's validations refuse is malformed, with one exception: `keepOriginalNextHop` beside `nextHopMode`,
+/// which stores without that validation hold; the mode wins.
+pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BgpPeer> {
+    let spec = root.get("spec")?;
+    let node = spec.get("node")?;
+    let node_selector = spec.get("nodeSelector")?;
+    let peer_ip = spec.get("peerIP")?;
+    let peer_selector = spec.get("peerSelector")?;
+    let workload_selector = spec.get("localWorkloadSelector")?;
+    let reachable_by = spec.get("reachableBy")?;
+    let as_field = spec.get("asNumber")?;
+
+    // Zero is how the API writes "none" here.
+    let as_number = if as_field.text()?.as_deref() == Some("0") { None } else { as_field.as_number()? };
+    let forbid = |field: &Field<'_>, other: &Field<'_>, reason: &str| {
+        if field.is_set() && other.is_set() { Err(field.error(reason)) } else { Ok(()) }
+    };
+    forbid(&node, &node_selector, "node and nodeSelector cannot both be set")?;
+    forbid(&peer_ip, &peer_selector, "peerIP and peerSelector cannot both be set")?;
+    forbid(&peer_ip, &workload_selector, "peerIP must be empty when localWorkloadSelector is set")?;
+    forbid(
+        &peer_selector,
+        &workload_selector,
+        "peerSelector must be empty when localWorkloadSelector is set",
+    )?;
+    if peer_selector.is_set() && as_number.is_some() {
+        return Err(as_field.error("asNumber must be empty when peerSelector is set"));
+    }
+    if workload_selector.is_set() && as_number.is_none() {
+        return Err(as_field.error("asNumber is required when localWorkloadSelector is set"));
+    }
+    if reachable_by.is_set() && !peer_ip.is_set() {
+        return Err(reachable_by.error("reachableBy must be empty when peerIP is empty"));
+    }
+
+    let scope = match (node_selector.text()?, node.parse()?) {
+        (Some(selector), _) => Scope::Selector((&*selector).into()),
+        (None, Some(node)) => Scope::Node(node),
+        (None, None) => Scope::Global,
+    };
+    let remote = match (workload_selector.text()?, peer_selector.text()?, peer_ip.parse()?) {
+        (Some(_), ..) => Some(RemoteEnd::Workloads),
+        (None, Some(selector), _) => Some(RemoteEnd::Nodes((&*selector).into())),
+        (None, None, address) => address.map(RemoteEnd::Address),
+    };
+    let mut filters = Vec::new();
+    for item in spec.get("filters")?.items()? {
+        filters.extend(item.parse::<Name>()?);
+    }
+    let allowed = spec.get("numAllowedLocalASNumbers")?.integer(0, i64::from(i32::MAX))?;
+    let ttl = spec.get("ttlSecurity")?.integer(0, 255)?.unwrap_or(0);
+    Ok(BgpPeer {
+        name: key.name.clone(),
+        scope,
+        remote,
+        as_number,
+        local_as_number: spec.get("localASNumber")?.as_number()?,
+        // Zero is BIRD's own default.
+        num_allowed_local_as: allowed.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+        filters,
+        keep_original_next_hop: spec.get("keepOriginalNextHop")?.boolean()?.unwrap_or(false),
+        next_hop_mode: spec.get("nextHopMode")?.one_of(&[
+            ("Auto", NextHopMode::Auto),
+            ("Self", NextHopMode::Own),
+            ("Keep", NextHopMode::Keep),
+        ])?,
+        max_restart_time: spec.get("maxRestartTime")?.seconds()?,
+        keepalive_time: spec.get("keepaliveTime")?.seconds()?,
+        password: spec.get("password")?.secret_key_ref()?,
+        reachable_by: reachable_by
+            .parse_with(|text| text.parse().map_err(|_| ValueError::new("not an IP address")))?,
+        manual_reverse: spec
+            .get("reversePeering")?
+            .one_of(&[("Auto", false), ("Manual", true)])?
+            .unwrap_or(false),
+        use_node_ip: spec
+            .get("sourceAddress")?
+            .one_of(&[("UseNodeIP", true), ("None", false)])?
+            .unwrap_or(true),
+        ttl_security: u8::try_from(ttl).unwrap_or(0),
+    })
 }

@@ -1,3 +1,5 @@
+use super::ObjectKey;
+use super::field::{Field, Read};
 use crate::types::{Name, Prefix};
 
 /// `state` of a block affinity.
@@ -40,4 +42,26 @@ pub struct BlockAffinity {
     pub deleted: bool,
     /// `type: virtual`: counts for nothing here.
     pub is_virtual: bool,
+}
+
+/// Reads a BlockAffinity.
+pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BlockAffinity> {
+    let spec = root.get("spec")?;
+    let cidr = spec.get("cidr")?;
+    let node = spec.get("node")?;
+    Ok(BlockAffinity {
+        name: key.name.clone(),
+        cidr: cidr.parse()?.ok_or_else(|| cidr.missing())?,
+        node: node.parse()?.ok_or_else(|| node.missing())?,
+        state: spec
+            .get("state")?
+            .one_of(&[
+                ("confirmed", BlockState::Confirmed),
+                ("pending", BlockState::Pending),
+                ("pendingDeletion", BlockState::PendingDeletion),
+            ])?
+            .unwrap_or(BlockState::Unset),
+        deleted: spec.get("deleted")?.boolean()?.unwrap_or(false),
+        is_virtual: spec.get("type")?.text()?.as_deref() == Some("virtual"),
+    })
 }

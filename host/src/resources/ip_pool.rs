@@ -1,4 +1,6 @@
-use crate::types::{Name, Prefix};
+use super::ObjectKey;
+use super::field::{Field, Read};
+use crate::types::{Family, Name, Prefix};
 
 /// `ipipMode` and `vxlanMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,4 +46,51 @@ pub struct IpPool {
     pub manual_assignment: bool,
     /// `allowedUses` as written: any of `Workload`, `Tunnel`, `LoadBalancer`.
     pub allowed_uses: Vec<&'static str>,
+}
+
+/// Reads an IPPool.
+pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<IpPool> {
+    let spec = root.get("spec")?;
+    let cidr_field = spec.get("cidr")?;
+    let cidr: Prefix = cidr_field.parse()?.ok_or_else(|| cidr_field.missing())?;
+    // The type clears host bits; the API refuses them.
+    let written = cidr_field.text()?.and_then(|text| text.parse::<ipnet::IpNet>().ok());
+    if written.is_some_and(|net| net != net.trunc()) {
+        return Err(cidr_field.error(format!("the CIDR must be strictly masked: {cidr}")));
+    }
+    let modes =
+        [("Never", EncapMode::Never), ("Always", EncapMode::Always), ("CrossSubnet", EncapMode::CrossSubnet)];
+    let ipip_field = spec.get("ipipMode")?;
+    let vxlan_field = spec.get("vxlanMode")?;
+    let ipip = ipip_field.one_of(&modes)?.unwrap_or_default();
+    let vxlan = vxlan_field.one_of(&modes)?.unwrap_or_default();
+    if ipip != EncapMode::Never && vxlan != EncapMode::Never {
+        return Err(vxlan_field.error("ipipMode and vxlanMode cannot both be enabled"));
+    }
+    if ipip != EncapMode::Never && cidr.family() == Family::V6 {
+        return Err(ipip_field.error("IPIP is not supported on IPv6 pools"));
+    }
+    spec.get("blockSize")?.integer(0, 128)?;
+    let mut allowed_uses = Vec::new();
+    for item in spec.get("allowedUses")?.items()? {
+        allowed_uses.extend(item.one_of(&[
+            ("Workload", "Workload"),
+            ("Tunnel", "Tunnel"),
+            ("LoadBalancer", "LoadBalancer"),
+        ])?);
+    }
+    Ok(IpPool {
+        name: key.name.clone(),
+        cidr,
+        ipip,
+        vxlan,
+        nat_outgoing: spec.get("natOutgoing")?.boolean()?.unwrap_or(false),
+        disabled: spec.get("disabled")?.boolean()?.unwrap_or(false),
+        disable_bgp_export: spec.get("disableBGPExport")?.boolean()?.unwrap_or(false),
+        manual_assignment: spec
+            .get("assignmentMode")?
+            .one_of(&[("Automatic", false), ("Manual", true)])?
+            .unwrap_or(false),
+        allowed_uses,
+    })
 }

@@ -7,9 +7,12 @@ mod bgp_configuration;
 mod bgp_filter;
 mod bgp_peer;
 mod block_affinity;
+mod duration;
 mod endpoint_slice;
+mod field;
 mod ip_pool;
 mod node;
+mod parse;
 mod secret;
 mod service;
 mod workload;
@@ -28,9 +31,10 @@ pub use block_affinity::{BlockAffinity, BlockState};
 pub use endpoint_slice::{Endpoint as SliceEndpoint, EndpointSlice};
 pub use ip_pool::{EncapMode, IpPool};
 pub use node::{CalicoNode, KubeNode, Labels, NodeBgp};
+pub use parse::{Defaults, Document, DocumentError, kind_of, parse};
 pub use secret::Secret;
 pub use service::{Service, TrafficPolicy};
-pub use workload::WorkloadStatus;
+pub use workload::{WorkloadStatus, parse_workload};
 
 use crate::types::{Name, ValueError};
 
@@ -183,3 +187,9 @@ pub struct Parsed {
 
 /// A short text that many objects share.
 pub type Text = Arc<str>;
+
+/// The namespace of an object whose kind has one.
+fn namespace_of(key: &ObjectKey) -> Name {
+    // The name stands in where there is none, which `parse` rules out.
+    key.namespace.clone().unwrap_or_else(|| key.name.clone())
+}
