@@ -208,13 +208,11 @@ impl Engine {
         let new = self.configurations.effective(&self.settings, &mut self.reports);
         let old = std::mem::replace(&mut self.effective, new);
         rest.base |= old != self.effective;
-        rest.all_mesh |= self.effective.changes_mesh(&old);
+        rest.all_mesh |= dirty.start || self.effective.changes_mesh(&old);
         rest.routes |= dirty.start || self.effective.changes_routes(&old);
-        rest.priority |= self.effective.changes_peers(&old);
-        if dirty.configuration {
-            // The cluster's AS number and port are everyone's who has none of their own.
+        rest.priority |= self.effective.changes_own(&old);
+        if self.effective.changes_peers(&old) {
             self.peerings.names().for_each(|name| dirty.peerings.peer(name.clone()));
-            rest.all_mesh = true;
         }
         for node in &dirty.node_configurations {
             self.peerings.port_changed(node, &self.nodes, &self.selectors, &self.settings.node, &mut dirty.peerings);
@@ -248,7 +246,7 @@ impl Engine {
 
     /// This node's own facts: what they are now, and what follows if they are others than before.
     fn settle_own(&mut self, dirty: &mut Dirty, rest: &mut Rest) {
-        if !(rest.own_node || rest.priority || dirty.configuration) {
+        if !(rest.own_node || rest.priority) {
             return;
         }
         let node = self.nodes.get(self.settings.node.as_str()).cloned();

@@ -119,6 +119,7 @@ impl Configurations {
                 global.and_then(|g| g.ipv6_priority).unwrap_or(Priority::NORMAL),
             ],
             listen_port: self.listen_port(settings.node.as_str()),
+            cluster_port: global.and_then(|g| g.listen_port),
             log: own.or(global).map_or(LogSeverity::default(), |object| object.log_severity),
             mesh: global.is_none_or(|g| g.mesh_enabled),
             mesh_restart_time: global.and_then(|g| g.mesh_restart_time),
@@ -226,6 +227,8 @@ pub(super) struct Effective {
     pub(super) ignored_interfaces: Vec<Literal>,
     priorities: [Priority; 2],
     pub(super) listen_port: Option<Port>,
+    /// The port of nodes that have none of their own.
+    cluster_port: Option<Port>,
     pub(super) log: LogSeverity,
     pub(super) mesh: bool,
     pub(super) mesh_restart_time: Option<Seconds>,
@@ -271,16 +274,20 @@ impl Effective {
             .collect()
     }
 
-    /// Whether stanzas and mesh must be computed again when the configuration goes from `old` to this.
-    pub(super) fn changes_peers(&self, old: &Effective) -> bool {
+    /// Whether what a session says of this node may differ from what it was under `old`.
+    pub(super) fn changes_own(&self, old: &Effective) -> bool {
         (self.as_number, self.priorities) != (old.as_number, old.priorities)
+    }
+
+    /// Whether what is said of other nodes, where they say nothing of their own, differs.
+    pub(super) fn changes_peers(&self, old: &Effective) -> bool {
+        (self.as_number, self.cluster_port) != (old.as_number, old.cluster_port)
     }
 
     /// Whether the mesh must be computed again.
     pub(super) fn changes_mesh(&self, old: &Effective) -> bool {
-        self.mesh != old.mesh
-            || self.mesh_restart_time != old.mesh_restart_time
-            || self.mesh_password != old.mesh_password
+        (self.mesh, self.mesh_restart_time, &self.mesh_password)
+            != (old.mesh, old.mesh_restart_time, &old.mesh_password)
             || self.changes_peers(old)
     }
 

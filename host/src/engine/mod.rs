@@ -184,11 +184,34 @@ impl Engine {
 
     /// Applies a batch; the snapshot is a new one afterwards if anything changed.
     pub fn apply(&mut self, batch: impl IntoIterator<Item = Event>) -> Changes {
-        let mut dirty = batch::Dirty::default();
-        for event in batch {
-            self.take(event, &mut dirty);
-        }
-        self.settle(dirty)
+        let mut open = self.batch();
+        batch.into_iter().for_each(|event| open.push(event));
+        open.finish()
+    }
+
+    /// Begins a batch whose events come one by one, so that nobody need hold them all.
+    pub fn batch(&mut self) -> Batch<'_> {
+        Batch { engine: self, dirty: batch::Dirty::default() }
+    }
+}
+
+/// A batch that is being collected. Its events take effect in [`Batch::finish`], and not without it.
+#[derive(Debug)]
+#[must_use]
+pub struct Batch<'a> {
+    engine: &'a mut Engine,
+    dirty: batch::Dirty,
+}
+
+impl Batch<'_> {
+    /// Takes an event.
+    pub fn push(&mut self, event: Event) {
+        self.engine.take(event, &mut self.dirty);
+    }
+
+    /// Ends the batch: everything that its events can have touched is computed, once.
+    pub fn finish(self) -> Changes {
+        self.engine.settle(self.dirty)
     }
 }
 
