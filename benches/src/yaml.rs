@@ -141,7 +141,7 @@ mod tests {
             "metadata": {
                 "annotations": {"applied": "{\"a\": 1}\n", "empty": "", "ttl": "0"},
                 "labels": {"node-role.kubernetes.io/control-plane": ""},
-                "name": "n",
+                "name": "n1",
             },
             "spec": {"none": {}, "unschedulable": true, "values": ["5663:12", "10.0.0.0/8", "fd00::", "fd00::/64"]},
             "status": {"conditions": [{
@@ -161,7 +161,7 @@ mod tests {
       ttl: "0"
     labels:
       node-role.kubernetes.io/control-plane: ""
-    name: n
+    name: n1
   spec:
     none: {}
     unschedulable: true
@@ -172,8 +172,8 @@ mod tests {
     - fd00::/64
   status:
     conditions:
-    - message: kubelet is posting ready status and this sentence goes on for longer than
-        one line has room
+    - message: kubelet is posting ready status and this sentence goes on for longer
+        than one line has room
       times:
       - - 1
         - "2025-01-02T03:04:05Z"
