@@ -14,7 +14,6 @@ with_bird = bird=$$(scripts/setup.sh); eval "$$bird"
 
 setup:
 	@scripts/setup.sh
-	cargo fetch --locked
 
 demo:
 	@$(with_bird)

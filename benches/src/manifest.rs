@@ -371,16 +371,8 @@ fn service(x: &Service) -> Value {
         (false, TrafficPolicy::Cluster | TrafficPolicy::Local, true) => "NodePort",
         _ => "ClusterIP",
     };
-    let mut node_port = |port: &str, number: u16, target: u16| {
-        object([
-            ("name", Some(port.into())),
-            ("nodePort", (kind != "ClusterIP").then(|| (30_000 + random.below(2768)).into())),
-            ("port", Some(number.into())),
-            ("protocol", Some("TCP".into())),
-            ("targetPort", Some(target.into())),
-        ])
-    };
-    let ports = vec![node_port("http", 80, 8080), node_port("metrics", 9090, 9090)];
+    let port = |name: &str, port: u16, target: u16| json!({"name": name, "port": port, "protocol": "TCP", "targetPort": target});
+    let ports = [port("http", 80, 8080), port("metrics", 9090, 9090)];
     let cluster_ips = match list(&x.cluster_ips, |ip| text(ip)) {
         Some(ips) => ips,
         None => json!(["None"]),
@@ -388,6 +380,8 @@ fn service(x: &Service) -> Value {
     let families: Vec<&str> =
         [(x.ipv4, "IPv4"), (x.ipv6, "IPv6")].iter().filter(|f| f.0).map(|f| f.1).collect();
     let spec = object([
+        // Addresses that BGP announces need no node ports, and thousands of Services would run out of them.
+        ("allocateLoadBalancerNodePorts", (kind == "LoadBalancer").then_some(false.into())),
         ("clusterIP", cluster_ips.get(0).cloned()),
         ("clusterIPs", Some(cluster_ips)),
         ("externalIPs", list(&x.external_ips, |ip| text(ip))),
@@ -403,7 +397,7 @@ fn service(x: &Service) -> Value {
         ("ipFamilyPolicy", Some(if families.len() > 1 { "PreferDualStack" } else { "SingleStack" }.into())),
         ("ipFamilies", Some(families.into())),
         ("loadBalancerIP", x.load_balancer_ip.map(text)),
-        ("ports", Some(ports.into())),
+        ("ports", Some(json!(ports))),
         ("selector", Some(json!({"app.kubernetes.io/name": name}))),
         ("sessionAffinity", Some("None".into())),
         ("type", Some(kind.into())),

@@ -152,7 +152,7 @@ impl ClusterSpec {
         }
         let own_as = match self.topology {
             Topology::TopOfRack => Some(self.rack_as(self.rack_number(i))),
-            _ if self.own_as_every > 0 && i % self.own_as_every == 0 => {
+            _ if self.own_as_every > 0 && i.is_multiple_of(self.own_as_every) => {
                 Some(value((4_200_000_000 + i).to_string()))
             }
             _ => None,
@@ -410,7 +410,7 @@ impl ClusterSpec {
 
     pub(crate) fn service(&self, i: u32) -> Service {
         let mut random = Random::of(self.seed, "service", i);
-        let is_load_balancer = i % 5 == 0;
+        let is_load_balancer = i.is_multiple_of(5);
         let headless = !is_load_balancer && random.one_in(20);
         let ipv6 = self.dual_stack && !random.one_in(3);
         let addresses = |v4: Ipv4Addr, v6: u16| {
