@@ -33,14 +33,22 @@ fi
 
 new=$(mktemp -d "$cache.XXXXXX")
 trap 'rm -rf "$new"' EXIT
-# As root, apt downloads as another user, who needs to enter the folder.
-chmod 0755 "$new"
+download() { # OPTION…
+  (cd "$new" && apt-get -qq -o APT::Sandbox::User=root "$@" download bird) >&2
+}
+# Package lists of our own, for a machine that has none yet.
+own_lists=(-o "Dir::State::Lists=$new/lists" -o "Dir::Cache=$new/cache")
+update() {
+  mkdir -p "$new/lists/partial" "$new/cache/archives/partial"
+  apt-get -qq -o APT::Sandbox::User=root -o Debug::NoLocking=1 "${own_lists[@]}" update >&2
+}
 echo "downloading Debian's package bird" >&2
-if ! (cd "$new" && apt-get download -qq -o APT::Sandbox::User=root bird) >&2; then
-  echo "no package bird of version 1 was found; if its lists are missing: apt-get update" >&2
+if ! download 2>/dev/null && ! { update && download "${own_lists[@]}"; }; then
+  echo "no package bird could be downloaded: install BIRD 1.x, then set TAILORBIRD_BIRD1 to the folder of bird and bird6" >&2
   exit 1
 fi
 dpkg -x "$new"/bird_*.deb "$new"
+rm -rf "$new/lists" "$new/cache" "$new"/bird_*.deb
 if ! is_bird1 "$new/usr/sbin"; then
   echo "Debian's bird does not run here; its libraries may be missing: apt-get install libreadline8 libtinfo6" >&2
   exit 1
