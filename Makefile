@@ -1,0 +1,37 @@
+# make setup   finds or unpacks what the tests and the demo need
+# make demo    renders the example cluster for one node and has BIRD check it
+# make test    everything that must hold before a change goes in
+# make bench   measurements
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.PHONY: setup demo test bench
+
+NODE ?= worker-1
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+with_bird = bird=$$(scripts/setup.sh); eval "$$bird"
+
+setup:
+	@scripts/setup.sh
+
+demo:
+	@$(with_bird)
+	cargo build --release --locked --package tailorbird
+	$(TARGET)/release/tailorbird render --objects examples/cluster --node $(NODE) --out demo
+	echo
+	file=$$(find demo -name bird.cfg -print -quit)
+	echo "$$file begins:"
+	head -n 40 "$$file"
+
+test:
+	@$(with_bird)
+	set -x
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	cargo test --workspace --locked
+
+bench:
+	@$(with_bird)
+	cargo bench --workspace --locked
