@@ -1,0 +1,137 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use handlebars::{Context, RenderContext, Renderable};
+use imbl::OrdMap;
+
+use super::compile::{Fragment, Program};
+use super::guard::Sink;
+use super::text::Fragments;
+use crate::engine::{Collection, Item};
+
+/// The kept texts of a collection's items.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slot {
+    /// The revision of the snapshot that the texts belong to; none before the first rendering.
+    pub(super) revision: Option<u64>,
+    collection_revision: u64,
+    items: OrdMap<Arc<str>, Arc<Item>>,
+    pub(super) fragments: Fragments,
+    pub(super) bytes: usize,
+}
+
+/// What an update did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Update {
+    pub(super) rendered: usize,
+    pub(super) changed: bool,
+}
+
+/// Why an item was not rendered.
+pub(super) struct ItemError {
+    pub(super) key: Arc<str>,
+    pub(super) error: handlebars::RenderError,
+}
+
+impl Slot {
+    /// Brings the texts up to the collection at a revision. `dirty` holds at least the keys that differ from
+    /// what is kept; without it all items are compared.
+    ///
+    /// After an error the slot must not be used.
+    pub(super) fn update(
+        &mut self,
+        program: &Program,
+        fragment: &Fragment,
+        revision: u64,
+        collection: &Collection,
+        dirty: Option<&BTreeSet<Arc<str>>>,
+        sink: &mut Sink,
+    ) -> Result<Update, ItemError> {
+        let mut update = Update::default();
+        if let Some(dirty) = dirty {
+            for key in dirty {
+                self.set(program, fragment, key, collection.items.get(key), sink, &mut update)?;
+            }
+        } else if self.revision.is_none()
+            || self.collection_revision != collection.revision
+            || self.revision != Some(revision)
+        {
+            for key in differences(&self.items, &collection.items) {
+                self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
+            }
+        }
+        self.revision = Some(revision);
+        self.collection_revision = collection.revision;
+        self.items = collection.items.clone();
+        Ok(update)
+    }
+
+    fn set(
+        &mut self,
+        program: &Program,
+        fragment: &Fragment,
+        key: &Arc<str>,
+        item: Option<&Arc<Item>>,
+        sink: &mut Sink,
+        update: &mut Update,
+    ) -> Result<(), ItemError> {
+        let old = self.items.get(key);
+        let Some(item) = item else {
+            if let Some(text) = self.fragments.remove(key) {
+                self.bytes -= text.len();
+                update.changed |= !text.is_empty();
+            }
+            return Ok(());
+        };
+        if old.is_some_and(|old| same(old, item)) {
+            return Ok(());
+        }
+        sink.clear();
+        render(program, fragment, item, sink).map_err(|error| ItemError { key: key.clone(), error })?;
+        update.rendered += 1;
+        let text = sink.take_text();
+        let kept = self.fragments.get(key);
+        if kept != Some(&text) {
+            update.changed |= kept.is_some() || !text.is_empty();
+            self.bytes = self.bytes - kept.map_or(0, |kept| kept.len()) + text.len();
+            self.fragments.insert(key.clone(), text);
+        }
+        Ok(())
+    }
+}
+
+fn same(old: &Arc<Item>, new: &Arc<Item>) -> bool {
+    Arc::ptr_eq(old, new) || old == new
+}
+
+fn render(
+    program: &Program,
+    fragment: &Fragment,
+    item: &Item,
+    sink: &mut Sink,
+) -> Result<(), handlebars::RenderError> {
+    let context = Context::wraps(item)?;
+    fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)
+}
+
+/// The keys whose items differ, in order.
+fn differences(old: &OrdMap<Arc<str>, Arc<Item>>, new: &OrdMap<Arc<str>, Arc<Item>>) -> Vec<Arc<str>> {
+    let mut keys = Vec::new();
+    let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
+    loop {
+        match (olds.peek(), news.peek()) {
+            (None, None) => return keys,
+            (Some((a, _)), Some((b, _))) if a == b => {
+                if let (Some((key, x)), Some((_, y))) = (olds.next(), news.next()) {
+                    if !same(x, y) {
+                        keys.push(key.clone());
+                    }
+                }
+            }
+            (Some((a, _)), next) if next.is_none_or(|(b, _)| a < b) => {
+                keys.extend(olds.next().map(|(key, _)| key.clone()))
+            }
+            _ => keys.extend(news.next().map(|(key, _)| key.clone())),
+        }
+    }
+}
