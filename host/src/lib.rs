@@ -4,6 +4,7 @@
 //!
 //! - [`types`]: values that cannot be wrong (addresses, prefixes, AS numbers, communities, …);
 //! - [`resources`]: the objects that users write, parsed into those types;
+//! - [`manifest`]: files and folders of objects in YAML or JSON, read as a stream;
 //! - [`engine`]: the pure core, which turns objects into an immutable, revisioned [`engine::Snapshot`];
 //! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
@@ -13,6 +14,7 @@
 pub mod bird;
 pub mod cli;
 pub mod engine;
+pub mod manifest;
 pub mod render;
 pub mod resources;
 pub mod stage;
