@@ -1,0 +1,81 @@
+//! The datastore of files: manifests, and the status files of local workloads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::engine::{Batch, Event};
+use crate::manifest::{self, Entry, Source};
+use crate::resources::{Defaults, ObjectKey, parse_workload};
+
+/// What a reading of files met.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Objects that were read, malformed ones included.
+    pub objects: usize,
+    /// Objects of kinds that are not read.
+    pub ignored: usize,
+    /// What could not be read, with its place.
+    pub problems: Vec<(Source, String)>,
+    /// Where the objects stand that are malformed or have values that were left out.
+    pub places: BTreeMap<ObjectKey, Source>,
+}
+
+/// Reads manifests into a batch, in the order given: a later object replaces an earlier one of the same kind,
+/// namespace and name. A path is a file or a folder of `*.yaml`, `*.yml` and `*.json`.
+pub fn load_manifests(paths: &[PathBuf], defaults: &Defaults, batch: &mut Batch<'_>) -> Loaded {
+    let mut loaded = Loaded::default();
+    manifest::read(paths, defaults, &mut |source, entry| match entry {
+        Entry::Object(parsed) => {
+            loaded.objects += 1;
+            if parsed.resource.is_err() || !parsed.warnings.is_empty() {
+                loaded.places.insert(parsed.key.clone(), source);
+            }
+            batch.push(Event::Upsert(parsed));
+        }
+        Entry::Ignored { .. } => loaded.ignored += 1,
+        Entry::Problem(problem) => loaded.problems.push((source, problem)),
+    });
+    loaded
+}
+
+/// The most that a status file may hold, in bytes.
+const MAX_STATUS_FILE: u64 = 1 << 20;
+
+/// Reads the status files of local workloads; a folder that is not there holds none.
+///
+/// # Errors
+/// The folder or a file in it that cannot be read, as a text for the operator; the other files are read all the same.
+pub fn load_workloads(folder: &Path, batch: &mut Batch<'_>) -> Vec<String> {
+    let mut errors = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return errors,
+        Err(error) => return vec![format!("{}: cannot list the folder: {error}", folder.display())],
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    files.sort();
+    for path in files {
+        // The node agent writes a file under a temporary name first.
+        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.')) else {
+            continue;
+        };
+        match read_bounded(&path) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => batch.push(Event::Upsert(parse_workload(name, &bytes))),
+            Err(error) => errors.push(format!("{}: {error}", path.display())),
+        }
+    }
+    errors
+}
+
+fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    let metadata = fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    if metadata.len() > MAX_STATUS_FILE {
+        return Err(format!("is larger than the {MAX_STATUS_FILE} bytes that a status file may hold"));
+    }
+    fs::read(path).map(Some).map_err(|error| format!("cannot be read: {error}"))
+}

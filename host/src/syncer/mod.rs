@@ -1,0 +1,3 @@
+//! Where objects come from: one file for each datastore.
+
+pub mod files;
