@@ -500,6 +500,44 @@ fn one_bad_template_does_not_stop_the_others() {
     assert_eq!(renderer.render(&snapshot).files[0].as_ref().expect("well again").text.to_string(), "1");
 }
 
+/// The documentation has a line for each function and for each collection, and its example works.
+#[test]
+fn the_documentation_is_true() {
+    let docs =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/templates.md")).expect("read");
+    for function in render::FUNCTIONS {
+        assert!(
+            docs.lines().any(|l| l.starts_with("| `") && l.contains(&format!("`{}", function.name))),
+            "{}",
+            function.name
+        );
+    }
+    for id in CollectionId::ALL {
+        assert!(docs.contains(&format!("`{}`", id.name())), "{}", id.name());
+    }
+    let example = &docs[docs.find("## An example").expect("an example")..];
+    let block = |language: &str| {
+        let from = example.find(&format!("```{language}\n")).expect("a block") + language.len() + 4;
+        example[from..from + example[from..].find("```").expect("its end")].to_owned()
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    put(dir.path(), "conf.d/extra.toml", &block("toml"));
+    put(dir.path(), "templates/extra.hbs", &block("handlebars"));
+    let resource = render::load(dir.path(), &name("n1")).remove(0).unwrap_or_else(|error| panic!("{error}"));
+    let mut snapshot = snapshot(1, 0);
+    let base = std::sync::Arc::make_mut(&mut snapshot.models[0].base);
+    base.node.name = name("n1");
+    set_peer(&mut snapshot, 1, tailorbird::engine::model::Peer { ip: ip("10.0.0.2"), ..peer(0, false) });
+    snapshot.view = View::from_entries(1, [("/calico/bgp/v1/host/n1/ip_addr_v4", "10.0.0.1")]);
+    let file = Renderer::new(vec![resource])
+        .render(&snapshot)
+        .files
+        .remove(0)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let text = file.text.to_string();
+    assert!(docs.contains(&format!("it gives:\n\n```\n{text}```")), "{text}");
+}
+
 /// Says how long a fragment takes: `cargo test --release --test render -- --ignored --nocapture speed`.
 #[test]
 #[ignore = "a measurement"]
