@@ -148,13 +148,10 @@ fn parse(file: &str, text: &str, sources: &Sources, node: &Name) -> Result<Resou
         Some("text") => Format::Text,
         Some(_) => return Err(at("format", "neither `bird` nor `text`")),
     };
-    if let Some(version) = fields.number("model")? {
-        if version == 0 || version > MODEL_VERSION {
-            return Err(at(
-                "model",
-                format!("version {version} is not known; this program has {MODEL_VERSION}"),
-            ));
-        }
+    if let Some(version) = fields.number("model")?
+        && (version == 0 || version > MODEL_VERSION)
+    {
+        return Err(at("model", format!("version {version} is not known; this program has {MODEL_VERSION}")));
     }
     let mode = match fields.text("mode")? {
         None => None,

@@ -122,14 +122,14 @@ fn differences(old: &OrdMap<Arc<str>, Arc<Item>>, new: &OrdMap<Arc<str>, Arc<Ite
         match (olds.peek(), news.peek()) {
             (None, None) => return keys,
             (Some((a, _)), Some((b, _))) if a == b => {
-                if let (Some((key, x)), Some((_, y))) = (olds.next(), news.next()) {
-                    if !same(x, y) {
-                        keys.push(key.clone());
-                    }
+                if let (Some((key, x)), Some((_, y))) = (olds.next(), news.next())
+                    && !same(x, y)
+                {
+                    keys.push(key.clone());
                 }
             }
             (Some((a, _)), next) if next.is_none_or(|(b, _)| a < b) => {
-                keys.extend(olds.next().map(|(key, _)| key.clone()))
+                keys.extend(olds.next().map(|(key, _)| key.clone()));
             }
             _ => keys.extend(news.next().map(|(key, _)| key.clone())),
         }
