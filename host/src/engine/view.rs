@@ -92,7 +92,13 @@ impl ViewWriter {
     }
 
     /// Sets a key whose value holds a password.
-    pub(super) fn put_secret(&mut self, view: &mut View, key: Arc<str>, hidden: Arc<str>, full: Arc<str>) -> bool {
+    pub(super) fn put_secret(
+        &mut self,
+        view: &mut View,
+        key: Arc<str>,
+        hidden: Arc<str>,
+        full: Arc<str>,
+    ) -> bool {
         self.write(view, key, Some(Entry { value: hidden, secret: Some(SecretText(full)) }))
     }
 

@@ -1,5 +1,7 @@
 use super::Text;
-use crate::types::{AsNumber, Community, InterfacePattern, Name, Port, Prefix, Priority, SecretKeyRef, Seconds};
+use crate::types::{
+    AsNumber, Community, InterfacePattern, Name, Port, Prefix, Priority, Seconds, SecretKeyRef,
+};
 
 /// `logSeverityScreen`, as far as BIRD tells severities apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

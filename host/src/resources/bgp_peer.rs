@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use super::Text;
-use crate::types::{AsNumber, Endpoint, Name, SecretKeyRef, Seconds};
+use crate::types::{AsNumber, Endpoint, Name, Seconds, SecretKeyRef};
 
 /// Which nodes have a peering.
 #[derive(Debug, Clone, PartialEq, Eq)]

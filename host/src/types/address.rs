@@ -97,7 +97,8 @@ impl FromStr for InterfaceAddress {
             Some((ip, len)) => (ip, Some(len)),
             None => (text, None),
         };
-        let ip: IpAddr = ip.parse().map_err(|_| ValueError::new("not an IP address with an optional prefix length"))?;
+        let ip: IpAddr =
+            ip.parse().map_err(|_| ValueError::new("not an IP address with an optional prefix length"))?;
         let prefix_len = match len {
             None => None,
             Some(len) => match len.parse::<u8>() {
@@ -125,7 +126,8 @@ impl FromStr for Endpoint {
         if let Ok(ip) = text.parse::<IpAddr>() {
             return Ok(Self { ip, port: None });
         }
-        let bad = || ValueError::new("not an IP address with an optional port (`10.0.0.1:179`, `[fd00::1]:179`)");
+        let bad =
+            || ValueError::new("not an IP address with an optional port (`10.0.0.1:179`, `[fd00::1]:179`)");
         let (ip, port): (IpAddr, &str) = if let Some(rest) = text.strip_prefix('[') {
             let (ip, rest) = rest.split_once(']').ok_or_else(bad)?;
             let ip: Ipv6Addr = ip.parse().map_err(|_| bad())?;

@@ -36,7 +36,8 @@ impl FromStr for Community {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let bad = || ValueError::new("not a community (`aa:nn` of 16 bits each, or `aa:nn:mm` of 32 bits each)");
+        let bad =
+            || ValueError::new("not a community (`aa:nn` of 16 bits each, or `aa:nn:mm` of 32 bits each)");
         let parts: Vec<&str> = text.split(':').collect();
         if parts.iter().any(|p| p.is_empty() || !p.bytes().all(|b| b.is_ascii_digit())) {
             return Err(bad());

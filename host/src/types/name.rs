@@ -28,7 +28,11 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        if text.is_empty() || text.len() > 253 || !text.bytes().all(allowed) || text.bytes().all(|b| b == b'.') {
+        if text.is_empty()
+            || text.len() > 253
+            || !text.bytes().all(allowed)
+            || text.bytes().all(|b| b == b'.')
+        {
             return Err(ValueError::new("not an object name (1 to 253 letters, digits, `-`, `_`, `.`)"));
         }
         Ok(Self(text.into()))
@@ -76,9 +80,13 @@ impl FromStr for InterfacePattern {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let allowed = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'/' | b'\\' | b'#' | b';' | b'{' | b'}');
+        let allowed = |b: u8| {
+            b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'/' | b'\\' | b'#' | b';' | b'{' | b'}')
+        };
         if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
-            return Err(ValueError::new("not an interface name or pattern (printable, no blanks, quotes, `/`, `\\`, `#`, `;`, braces)"));
+            return Err(ValueError::new(
+                "not an interface name or pattern (printable, no blanks, quotes, `/`, `\\`, `#`, `;`, braces)",
+            ));
         }
         Ok(Self(text.into()))
     }

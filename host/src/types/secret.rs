@@ -28,7 +28,9 @@ impl FromStr for Password {
             return Err(ValueError::new("the password is empty"));
         }
         if text.chars().any(|c| c == '"' || c.is_control()) {
-            return Err(ValueError::new("the password has a double quote or a control character, which BIRD cannot write"));
+            return Err(ValueError::new(
+                "the password has a double quote or a control character, which BIRD cannot write",
+            ));
         }
         Ok(Self(text.into()))
     }
