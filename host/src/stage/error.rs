@@ -45,7 +45,7 @@ pub enum StageError {
     Io { operation: Operation, path: PathBuf, source: io::Error },
     /// The check of a staged file did not pass.
     #[error("{}: {source}", path.display())]
-    Check { path: PathBuf, source: CheckError },
+    Check { path: PathBuf, source: Box<CheckError> },
 }
 
 impl StageError {

@@ -106,7 +106,7 @@ impl Prepared {
             let folder = set.folder();
             check.check.run(&folder.join(name), self.check_timeout).map_err(|error| StageError::Check {
                 path: check.dest.clone(),
-                source: error.relocated(&folder, &set.shown),
+                source: Box::new(error.relocated(&folder, &set.shown)),
             })?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Staging and swapping through the public interface.
 
+#![allow(clippy::unwrap_used)]
+
 mod basics;
 mod checks;
 mod common;

@@ -35,7 +35,7 @@ fn next_piece(text: &str, secret_next: bool) -> (&str, bool, &str) {
     let end = if blank {
         text.find(|c| c != ' ' && c != '\t')
     } else {
-        text.find(|c: char| c == ' ' || c == '\t' || c == '"' || c == ';').filter(|at| *at > 0)
+        text.find([' ', '\t', '"', ';']).filter(|at| *at > 0)
     };
     let end = end.unwrap_or_else(|| if text.starts_with(';') { 1 } else { text.len() });
     (&text[..end], secret_next && !blank && !text.starts_with(';'), &text[end..])
