@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// An advisory lock (`flock`) on a directory, held until it is dropped, or until the process ends.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _directory: File,
+    directory: File,
 }
 
 impl Lock {
@@ -19,7 +19,7 @@ impl Lock {
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, StageError> {
         let directory = File::open(path).map_err(failed(Operation::Lock, path))?;
         match directory.try_lock() {
-            Ok(()) => Ok(Some(Self { _directory: directory })),
+            Ok(()) => Ok(Some(Self { directory })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(Operation::Lock, path)(error)),
         }
@@ -37,5 +37,14 @@ impl Lock {
             }
             thread::sleep(PAUSE);
         }
+    }
+}
+
+impl Drop for Lock {
+    /// Unlocks in so many words: a child process that is just being started has the same open file for a moment, and
+    /// would keep the lock.
+    fn drop(&mut self) {
+        // Closing the file does it too, only later.
+        let _ = self.directory.unlock();
     }
 }

@@ -99,11 +99,7 @@ fn a_crash_at_any_operation_leaves_one_whole_set_and_the_next_run_cleans_up() {
             }
             let found = seen(dir.path());
             assert!(found == old || found == new, "{}, operation {end}: {found:?}", scenario.name);
-            if found == new {
-                news += 1
-            } else {
-                olds += 1
-            }
+            *(if found == new { &mut news } else { &mut olds }) += 1;
             put(dir.path(), &new).unwrap();
             assert_clean(dir.path(), &new);
         }
