@@ -40,10 +40,9 @@ pub fn settings(node: Name, lookup: Lookup<'_>) -> Result<Settings, EnvironmentE
     }
     let router_id = |text: &str| match text {
         "hash" => Ok(RouterId::Hash),
-        _ => text
-            .parse()
-            .map(RouterId::Literal)
-            .map_err(|_| ValueError::new("not a router id; write `hash` or an IPv4 address, or leave it unset")),
+        _ => text.parse().map(RouterId::Literal).map_err(|_| {
+            ValueError::new("not a router id; write `hash` or an IPv4 address, or leave it unset")
+        }),
     };
     settings.router_id = value(lookup, "CALICO_ROUTER_ID", router_id)?.unwrap_or_default();
     settings.advertise_cluster_ips = value(lookup, "CALICO_ADVERTISE_CLUSTER_IPS", |text| text.parse())?;

@@ -72,7 +72,9 @@ impl Case {
     fn settings(&self, node: &Name) -> Settings {
         let lookup = |name: &str| match self.file.env.get(name) {
             // A path in a case is relative to the case.
-            Some(value) if self.folder.join(value).is_dir() => Some(self.folder.join(value).display().to_string()),
+            Some(value) if self.folder.join(value).is_dir() => {
+                Some(self.folder.join(value).display().to_string())
+            }
             other => other.cloned(),
         };
         environment::settings(node.clone(), &lookup).unwrap()
@@ -135,7 +137,13 @@ fn renderer(node: &Name) -> Renderer {
 }
 
 /// Compares what is rendered after a step; the differences go to `failures`.
-fn compare(case: &Case, step: &Step, files: &BTreeMap<String, String>, how: &str, failures: &mut Vec<String>) -> usize {
+fn compare(
+    case: &Case,
+    step: &Step,
+    files: &BTreeMap<String, String>,
+    how: &str,
+    failures: &mut Vec<String>,
+) -> usize {
     let folder = case.folder.join(&step.expect);
     let name = case.folder.file_name().unwrap().to_str().unwrap();
     let mut compared = 0;

@@ -74,8 +74,11 @@ fn cluster(nodes: usize) -> Engine {
         )
     }));
     objects.push(peer("rack", json!({"nodeSelector": "rack == 'r0'", "peerSelector": "rack == 'r0'"})));
-    objects.push(peer("with-secret", json!({"peerIP": "172.17.0.1", "asNumber": 65002,
-        "password": {"secretKeyRef": {"name": "bgp", "key": "a"}}})));
+    objects.push(peer(
+        "with-secret",
+        json!({"peerIP": "172.17.0.1", "asNumber": 65002,
+        "password": {"secretKeyRef": {"name": "bgp", "key": "a"}}}),
+    ));
     objects.extend((0..nodes).flat_map(|i| [service(i, "192.0.2.1"), slice(i, "node-00000")]));
     engine.apply(objects.iter().map(event));
     engine
@@ -110,7 +113,12 @@ fn check(at_most: Work, batch: impl Fn() -> Vec<Event>) {
     assert!(within, "{small:?} is more than {at_most:?}");
 }
 
-fn work(keys_touched: usize, selectors_evaluated: usize, peers_computed: usize, services_computed: usize) -> Work {
+fn work(
+    keys_touched: usize,
+    selectors_evaluated: usize,
+    peers_computed: usize,
+    services_computed: usize,
+) -> Work {
     Work { keys_touched, selectors_evaluated, peers_computed, services_computed }
 }
 
@@ -171,20 +179,26 @@ fn a_service_and_a_slice() {
 #[test]
 fn a_secret() {
     check(work(1, 0, 2, 0), || {
-        vec![event(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bgp", "namespace": "kube-system"},
-            "stringData": {"a": "hush"}}))]
+        vec![event(
+            &json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bgp", "namespace": "kube-system"},
+            "stringData": {"a": "hush"}}),
+        )]
     });
 }
 
 #[test]
 fn a_pool_and_a_block() {
     check(work(1, 0, 0, 0), || {
-        vec![event(&json!({"apiVersion": "projectcalico.org/v3", "kind": "IPPool", "metadata": {"name": "p"},
-            "spec": {"cidr": "10.244.0.0/16"}}))]
+        vec![event(
+            &json!({"apiVersion": "projectcalico.org/v3", "kind": "IPPool", "metadata": {"name": "p"},
+            "spec": {"cidr": "10.244.0.0/16"}}),
+        )]
     });
     check(work(1, 0, 0, 0), || {
-        vec![event(&json!({"apiVersion": "crd.projectcalico.org/v1", "kind": "BlockAffinity", "metadata": {"name": "b"},
-            "spec": {"cidr": "10.244.0.0/26", "node": "node-00000", "state": "confirmed", "deleted": "false"}}))]
+        vec![event(
+            &json!({"apiVersion": "crd.projectcalico.org/v1", "kind": "BlockAffinity", "metadata": {"name": "b"},
+            "spec": {"cidr": "10.244.0.0/26", "node": "node-00000", "state": "confirmed", "deleted": "false"}}),
+        )]
     });
 }
 
@@ -197,7 +211,11 @@ fn the_log_level() {
 fn an_object_that_is_what_it_was() {
     let mut engine = cluster(100);
     let before = engine.work();
-    let changes = engine.apply([event(&node(50, 50, "r5")), event(&service(7, "192.0.2.1")), event(&slice(7, "node-00000"))]);
+    let changes = engine.apply([
+        event(&node(50, 50, "r5")),
+        event(&service(7, "192.0.2.1")),
+        event(&slice(7, "node-00000")),
+    ]);
     assert_eq!(changes.to, changes.from);
     assert_eq!(engine.work().keys_touched, before.keys_touched);
     assert_eq!(engine.work().peers_computed, before.peers_computed);

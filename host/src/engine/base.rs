@@ -29,7 +29,8 @@ pub(super) fn compute<'a>(
     let mut pools: Vec<&IpPool> = pools.filter(|pool| pool.cidr.family() == family).collect();
     // As the lines of the file sort: what follows the prefix in them is below any character of a prefix.
     pools.sort_by(|a, b| a.cidr.as_str().cmp(b.cidr.as_str()));
-    let (disabled, exported): (Vec<&IpPool>, Vec<&IpPool>) = pools.iter().copied().partition(|pool| pool.disable_bgp_export);
+    let (disabled, exported): (Vec<&IpPool>, Vec<&IpPool>) =
+        pools.iter().copied().partition(|pool| pool.disable_bgp_export);
     let network = node.and_then(|n| n.interface(family)).map(|a| Prefix::from(a.network()));
     Base {
         family,
@@ -92,7 +93,10 @@ fn kernel_pool(pool: &IpPool, network: Option<&Prefix>, config: &Effective) -> O
 fn tunnel_interfaces(config: &Effective) -> Vec<Literal> {
     let own = if config.bird_programs_ipip() { None } else { Some("tunl0") };
     let patterns = ["*.cali", "*.calico"].into_iter().chain(own);
-    patterns.filter_map(|text| text.parse::<InterfacePattern>().ok()).map(|p| Literal::interface(&p)).collect()
+    patterns
+        .filter_map(|text| text.parse::<InterfacePattern>().ok())
+        .map(|p| Literal::interface(&p))
+        .collect()
 }
 
 /// The router id. A node without an IPv4 address gets that of its name.

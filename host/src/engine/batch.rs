@@ -63,7 +63,12 @@ impl Engine {
         self.take_object(&key, object, dirty);
     }
 
-    fn take_object(&mut self, key: &ObjectKey, object: Option<Result<Resource, ObjectError>>, dirty: &mut Dirty) {
+    fn take_object(
+        &mut self,
+        key: &ObjectKey,
+        object: Option<Result<Resource, ObjectError>>,
+        dirty: &mut Dirty,
+    ) {
         let name = &key.name;
         match key.kind {
             Kind::CalicoNode | Kind::KubeNode => {
@@ -133,7 +138,12 @@ impl Engine {
         }
     }
 
-    fn take_block(&mut self, key: &ObjectKey, object: Option<Result<Resource, ObjectError>>, dirty: &mut Dirty) {
+    fn take_block(
+        &mut self,
+        key: &ObjectKey,
+        object: Option<Result<Resource, ObjectError>>,
+        dirty: &mut Dirty,
+    ) {
         if self.settings.use_pod_cidr {
             return;
         }
@@ -151,7 +161,12 @@ impl Engine {
         dirty.blocks.extend(self.blocks.set(&BlockOwner::Affinity(key.name.clone()), blocks));
     }
 
-    fn take_service_part(&mut self, key: &ObjectKey, object: Option<Result<Resource, ObjectError>>, dirty: &mut Dirty) {
+    fn take_service_part(
+        &mut self,
+        key: &ObjectKey,
+        object: Option<Result<Resource, ObjectError>>,
+        dirty: &mut Dirty,
+    ) {
         let Some(namespace) = key.namespace.clone() else { return };
         let at = (namespace, key.name.clone());
         if key.kind == Kind::Service {
@@ -201,7 +216,12 @@ impl Engine {
             self.configurations.write_global(&mut self.snapshot.view, &mut writer.view, &mut self.reports);
         }
         for node in &dirty.node_configurations {
-            self.configurations.write_node(node, &mut self.snapshot.view, &mut writer.view, &mut self.reports);
+            self.configurations.write_node(
+                node,
+                &mut self.snapshot.view,
+                &mut writer.view,
+                &mut self.reports,
+            );
         }
         writer.view.put(&mut self.snapshot.view, keys::CONFIGURATION_MARK.into(), Some("".into()));
         writer.view.touch(keys::CONFIGURATION_MARK.into());
@@ -215,7 +235,13 @@ impl Engine {
             self.peerings.names().for_each(|name| dirty.peerings.peer(name.clone()));
         }
         for node in &dirty.node_configurations {
-            self.peerings.port_changed(node, &self.nodes, &self.selectors, &self.settings.node, &mut dirty.peerings);
+            self.peerings.port_changed(
+                node,
+                &self.nodes,
+                &self.selectors,
+                &self.settings.node,
+                &mut dirty.peerings,
+            );
             rest.mesh_nodes.insert(node.clone());
         }
     }
@@ -230,7 +256,14 @@ impl Engine {
             let flipped =
                 self.selectors.node_changed(&name, change.old.as_ref(), change.new.as_ref(), &mut self.work);
             let this = &self.settings.node;
-            self.peerings.node_changed(&change, &before, &flipped, &self.selectors, this, &mut dirty.peerings);
+            self.peerings.node_changed(
+                &change,
+                &before,
+                &flipped,
+                &self.selectors,
+                this,
+                &mut dirty.peerings,
+            );
             if name == *this {
                 rest.own_node = true;
                 let wireguard = |node: &Option<Arc<Node>>| {
@@ -266,7 +299,8 @@ impl Engine {
             rest.sessions = true;
             rest.all_mesh = true;
         }
-        let excluded = node.as_ref().is_some_and(|n| n.labels.get(EXCLUDE_LABEL).is_some_and(|v| &**v == "true"));
+        let excluded =
+            node.as_ref().is_some_and(|n| n.labels.get(EXCLUDE_LABEL).is_some_and(|v| &**v == "true"));
         let advertising = if excluded { Advertising::Excluded } else { Advertising::Yes };
         if advertising != self.advertising {
             self.advertising = advertising;
@@ -275,7 +309,8 @@ impl Engine {
         if rest.own_node {
             if self.settings.use_pod_cidr {
                 let cidrs = node.map(|n| n.pod_cidrs.clone()).unwrap_or_default();
-                let blocks = cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
+                let blocks =
+                    cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
                 dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
             }
         }
@@ -289,7 +324,11 @@ impl Engine {
             let change = self.filters.set(&name, filter.as_ref().map(Option::as_ref));
             self.reports.clear(&key, "rules");
             for warning in change.warnings {
-                self.reports.warn(&key, "rules", ObjectError::new(&key, "spec", "", &ValueError::new(warning)));
+                self.reports.warn(
+                    &key,
+                    "rules",
+                    ObjectError::new(&key, "spec", "", &ValueError::new(warning)),
+                );
             }
             for (family, functions) in Family::ALL.into_iter().zip(change.functions) {
                 let item = functions.map(Item::Filter);
@@ -437,7 +476,9 @@ impl Engine {
         for name in &nodes {
             let sessions = self.mesh_sessions(name);
             self.work.peers_computed += sessions.len();
-            self.mesh_peers.replace(name, sessions, |ip| { changed.insert(*ip); });
+            self.mesh_peers.replace(name, sessions, |ip| {
+                changed.insert(*ip);
+            });
         }
         for ip in changed {
             let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
@@ -450,7 +491,11 @@ impl Engine {
         if rest.all_wireguard {
             let mut all: BTreeSet<IpAddr> = BTreeSet::new();
             for (_, node) in self.nodes.iter() {
-                all.extend(Family::ALL.into_iter().filter_map(|family| node.wireguard(family).and(node.address(family))));
+                all.extend(
+                    Family::ALL
+                        .into_iter()
+                        .filter_map(|family| node.wireguard(family).and(node.address(family))),
+                );
             }
             for family in Family::ALL {
                 let placed = &self.snapshot.models[family.index()].collection(CollectionId::Wireguard).items;
@@ -475,9 +520,14 @@ impl Engine {
         let password = match self.effective.mesh_password.as_ref().map(|at| (at, self.secrets.lookup(at))) {
             Some((_, Lookup::Found(password))) => Some(password),
             Some((at, Lookup::Missing(reason))) => {
-                let reason = ValueError::new(format!("{reason}: the mesh has no password until there is one"));
+                let reason =
+                    ValueError::new(format!("{reason}: the mesh has no password until there is one"));
                 let at = format!("{}/{}", at.name, at.key);
-                self.reports.warn(&key, "mesh", ObjectError::new(&key, "spec.nodeMeshPassword", &at, &reason));
+                self.reports.warn(
+                    &key,
+                    "mesh",
+                    ObjectError::new(&key, "spec.nodeMeshPassword", &at, &reason),
+                );
                 None
             }
             // An unusable one blocks rendering.
@@ -507,7 +557,8 @@ impl Engine {
         let own = self.nodes.get(this.as_str()).is_some_and(|node| node.wireguard(family).is_some());
         let owned = own
             && self.nodes.with_address(ip).any(|name| {
-                name != this && self.nodes.get(name.as_str()).is_some_and(|node| node.wireguard(family).is_some())
+                name != this
+                    && self.nodes.get(name.as_str()).is_some_and(|node| node.wireguard(family).is_some())
             });
         let item = owned.then_some(Item::NextHop(NextHop { ip }));
         writer.put(&mut self.snapshot.models, family, CollectionId::Wireguard, ip.to_string().into(), item);
@@ -532,9 +583,11 @@ impl Engine {
         let mut texts = dirty.blocks.clone();
         if rest.priority {
             for model in &self.snapshot.models {
-                texts.extend(model.collection(CollectionId::Blocks).items.values().filter_map(|item| match &**item {
-                    Item::Block(block) => Some(block.prefix.text().clone()),
-                    _ => None,
+                texts.extend(model.collection(CollectionId::Blocks).items.values().filter_map(|item| {
+                    match &**item {
+                        Item::Block(block) => Some(block.prefix.text().clone()),
+                        _ => None,
+                    }
                 }));
             }
         }
@@ -623,6 +676,8 @@ fn default_name() -> Option<Name> {
 fn error_of(key: &ObjectKey, object: Result<Resource, ObjectError>) -> ObjectError {
     match object {
         Err(error) => error,
-        Ok(_) => ObjectError::new(key, "kind", "", &ValueError::new("the object is of another kind than its key")),
+        Ok(_) => {
+            ObjectError::new(key, "kind", "", &ValueError::new("the object is of another kind than its key"))
+        }
     }
 }

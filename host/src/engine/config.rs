@@ -12,7 +12,9 @@ use crate::engine::model::{CommunityValue, PrefixCommunities};
 use crate::resources::{
     BgpConfiguration, CommunityRef, Kind, LogSeverity, ObjectError, ObjectKey, ProgramClusterRoutes,
 };
-use crate::types::{AsNumber, Community, Family, Name, Port, Prefix, Priority, SecretKeyRef, Seconds, ValueError};
+use crate::types::{
+    AsNumber, Community, Family, Name, Port, Prefix, Priority, Seconds, SecretKeyRef, ValueError,
+};
 
 const DEFAULT: &str = "default";
 const NODE_PREFIX: &str = "node.";
@@ -71,7 +73,11 @@ impl Configurations {
             },
             Owner::Nobody if object.is_some() => {
                 let reason = "only `default` and `node.<node>` are read, so this object has no effect";
-                reports.warn(key, "", ObjectError::new(key, "metadata.name", key.name.as_str(), &ValueError::new(reason)));
+                reports.warn(
+                    key,
+                    "",
+                    ObjectError::new(key, "metadata.name", key.name.as_str(), &ValueError::new(reason)),
+                );
             }
             Owner::Nobody => {}
         }
@@ -102,7 +108,8 @@ impl Configurations {
     pub(super) fn effective(&self, settings: &Settings, reports: &mut Reports) -> Effective {
         let global = self.global.as_deref();
         let own = self.node(settings.node.as_str()).map(|object| &**object);
-        let advertising = [own, global].into_iter().flatten().find(|object| !object.advertisements.is_empty());
+        let advertising =
+            [own, global].into_iter().flatten().find(|object| !object.advertisements.is_empty());
         let advertisements = advertising.map(|object| resolve(object, reports)).unwrap_or_default();
         let cluster_ips = match &settings.advertise_cluster_ips {
             Some(cidr) => vec![cidr.clone()],
@@ -153,7 +160,13 @@ impl Configurations {
     }
 
     /// Writes the keys of one node's configuration.
-    pub(super) fn write_node(&self, node: &Name, view: &mut View, writer: &mut ViewWriter, reports: &mut Reports) {
+    pub(super) fn write_node(
+        &self,
+        node: &Name,
+        view: &mut View,
+        writer: &mut ViewWriter,
+        reports: &mut Reports,
+    ) {
         let own = self.node(node.as_str()).map(|object| &**object);
         let mut put = |key: &str, value: Option<String>| {
             writer.put(view, keys::host(node, key).into(), value.map(Into::into));
@@ -188,7 +201,9 @@ fn resolve(object: &BgpConfiguration, reports: &mut Reports) -> Vec<ResolvedAdve
                     let found = object.communities.iter().find(|named| named.name == *name);
                     if found.is_none() {
                         let field = format!("spec.prefixAdvertisements[{index}].communities");
-                        let reason = ValueError::new("no community of this name is defined in the same object; it is left out");
+                        let reason = ValueError::new(
+                            "no community of this name is defined in the same object; it is left out",
+                        );
                         reports.warn(&key, "communities", ObjectError::new(&key, field, name, &reason));
                     }
                     found.map(|named| named.value)

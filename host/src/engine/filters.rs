@@ -67,8 +67,12 @@ impl Filters {
             match self.by_name.get(name) {
                 None => {}
                 Some(State::Malformed) => {
-                    let closed =
-                        FilterCall { function: None, takes_same_as: false, reject: true, reason: Some(name.clone()) };
+                    let closed = FilterCall {
+                        function: None,
+                        takes_same_as: false,
+                        reject: true,
+                        reason: Some(name.clone()),
+                    };
                     import.push(closed.clone());
                     export.push(closed);
                 }

@@ -45,7 +45,7 @@ use config::{Configurations, Effective};
 use filters::Filters;
 use model::Peer;
 use nodes::Nodes;
-use peerings::{Peerings, PeeringKey};
+use peerings::{PeeringKey, Peerings};
 use pools::{Blocks, Pools};
 use reports::Reports;
 use routes::{Advertising, Routes};

@@ -25,7 +25,7 @@ use crate::resources::{
     BgpPeer, Kind, NextHopMode, ObjectError, ObjectKey, RemoteEnd, Scope, Text, WorkloadStatus,
 };
 use crate::types::{
-    AsNumber, ClusterId, Endpoint, Family, Name, Password, Port, SecretKeyRef, Seconds, ValueError,
+    AsNumber, ClusterId, Endpoint, Family, Name, Password, Port, Seconds, SecretKeyRef, ValueError,
 };
 
 /// A remote end as the keys of the view tell them apart.
@@ -143,7 +143,9 @@ impl Active {
                 (Scope::Node(node), _) => {
                     self.reverse_of_node.entry(node.clone()).or_default().insert(name.clone());
                 }
-                (Scope::Selector(_), Some(id)) => drop(self.reverse.entry(id).or_default().insert(name.clone())),
+                (Scope::Selector(_), Some(id)) => {
+                    self.reverse.entry(id).or_default().insert(name.clone());
+                }
                 (Scope::Selector(_), None) => {}
             }
         }
@@ -198,7 +200,10 @@ impl Peerings {
         reports.clear(&key, "selectors");
         let mut acquire = |field: &str, text: &Text| {
             selectors.acquire(text, nodes, work).map_err(|error| {
-                let reason = ValueError::new(format!("column {}: {}; it matches nothing", error.column, error.message));
+                let reason = ValueError::new(format!(
+                    "column {}: {}; it matches nothing",
+                    error.column, error.message
+                ));
                 reports.left_out_part("selectors", ObjectError::new(&key, field, text, &reason));
             })
         };
@@ -323,7 +328,8 @@ impl Peerings {
         for ip in change.addresses() {
             dirty.peers.extend(self.by_address.get(&ip).into_iter().flatten().cloned());
         }
-        let ids: BTreeSet<_> = before.iter().copied().chain(selectors.of_node(change.name.as_str())).collect();
+        let ids: BTreeSet<_> =
+            before.iter().copied().chain(selectors.of_node(change.name.as_str())).collect();
         self.touch(ids.iter(), &change.name, dirty);
         let by_name = self.active.reverse_of_node.get(&change.name).into_iter().flatten();
         for peer in by_name.chain(&self.active.reverse_global) {
@@ -344,7 +350,14 @@ impl Peerings {
     }
 
     /// Notes that a node listens on another port.
-    pub(super) fn port_changed(&self, node: &Name, nodes: &Nodes, selectors: &Selectors, this: &Name, dirty: &mut Dirty) {
+    pub(super) fn port_changed(
+        &self,
+        node: &Name,
+        nodes: &Nodes,
+        selectors: &Selectors,
+        this: &Name,
+        dirty: &mut Dirty,
+    ) {
         let Some(old) = nodes.get(node.as_str()) else { return };
         let change = NodeChange { name: node.clone(), old: Some(old.clone()), new: None };
         self.node_changed(&change, &[], &[], selectors, this, dirty);
@@ -368,7 +381,9 @@ impl Peerings {
                 self.refresh_unit(owner, context, selectors, work, &mut changed);
             }
             for owner in old {
-                self.claims.replace(&owner, Vec::new(), |key| { changed.insert(*key); });
+                self.claims.replace(&owner, Vec::new(), |key| {
+                    changed.insert(*key);
+                });
             }
         }
         for owner in dirty.units {
@@ -395,7 +410,9 @@ impl Peerings {
         } else {
             owners.insert(owner.clone());
         }
-        self.claims.replace(&owner, claims, |key| { changed.insert(*key); });
+        self.claims.replace(&owner, claims, |key| {
+            changed.insert(*key);
+        });
     }
 
     /// Looks up what does not depend on the remote end, and reports on it.
@@ -412,19 +429,31 @@ impl Peerings {
             match context.secrets.lookup(at) {
                 Lookup::Found(password) => spec.password = Some(password),
                 Lookup::Missing(reason) => {
-                    let reason = ValueError::new(format!("{reason}: the sessions have no password until there is one"));
-                    reports.warn(&key, "peer", ObjectError::new(&key, "spec.password", &at_text(at), &reason));
+                    let reason = ValueError::new(format!(
+                        "{reason}: the sessions have no password until there is one"
+                    ));
+                    reports.warn(
+                        &key,
+                        "peer",
+                        ObjectError::new(&key, "spec.password", &at_text(at), &reason),
+                    );
                 }
                 Lookup::Unusable(reason) => {
                     spec.unusable = true;
                     let reason = ValueError::new(format!("{reason}: the peer is left out"));
-                    reports.left_out_part("peer", ObjectError::new(&key, "spec.password", &at_text(at), &reason));
+                    reports.left_out_part(
+                        "peer",
+                        ObjectError::new(&key, "spec.password", &at_text(at), &reason),
+                    );
                 }
             }
         }
         match (&spec.peer.remote, spec.peer.reachable_by) {
-            (Some(RemoteEnd::Address(endpoint)), Some(gateway)) if gateway.is_ipv4() != endpoint.ip.is_ipv4() => {
-                let reason = ValueError::new("the gateway is not of the peer's address family: the peer is left out");
+            (Some(RemoteEnd::Address(endpoint)), Some(gateway))
+                if gateway.is_ipv4() != endpoint.ip.is_ipv4() =>
+            {
+                let reason =
+                    ValueError::new("the gateway is not of the peer's address family: the peer is left out");
                 reports.left_out_part(
                     "peer",
                     ObjectError::new(&key, "spec.reachableBy", &gateway.to_string(), &reason),
@@ -444,7 +473,10 @@ impl Peerings {
                 None => {}
                 Some(RemoteEnd::Address(_)) => push(pass, "".into()),
                 Some(RemoteEnd::Nodes(_)) => {
-                    spec.remote.iter().flat_map(|id| selectors.members(*id)).for_each(|n| push(pass, n.shared()));
+                    spec.remote
+                        .iter()
+                        .flat_map(|id| selectors.members(*id))
+                        .for_each(|n| push(pass, n.shared()));
                 }
                 Some(RemoteEnd::Workloads) => {
                     let workloads = self.by_workload_peer.get(name).into_iter().flatten();
@@ -454,7 +486,9 @@ impl Peerings {
         }
         if spec.reverse {
             match &spec.peer.scope {
-                Scope::Global => context.nodes.iter().for_each(|(node, _)| push(Pass::Reverse, node.shared())),
+                Scope::Global => {
+                    context.nodes.iter().for_each(|(node, _)| push(Pass::Reverse, node.shared()))
+                }
                 Scope::Node(node) => push(Pass::Reverse, node.shared()),
                 Scope::Selector(_) => spec
                     .scope
@@ -467,7 +501,12 @@ impl Peerings {
     }
 
     /// What a unit claims now; nothing when there is no such unit.
-    fn compute(&self, owner: &Owner, context: &Context<'_>, selectors: &Selectors) -> Vec<(PeeringKey, Peering)> {
+    fn compute(
+        &self,
+        owner: &Owner,
+        context: &Context<'_>,
+        selectors: &Selectors,
+    ) -> Vec<(PeeringKey, Peering)> {
         let Some(spec) = self.specs.get(&owner.peer).filter(|spec| !spec.unusable) else { return Vec::new() };
         if owner.pass == Pass::Reverse {
             let Some(families) = reverse_families(spec, context, selectors) else { return Vec::new() };
@@ -482,7 +521,9 @@ impl Peerings {
             return Vec::new();
         }
         match &spec.peer.remote {
-            Some(RemoteEnd::Nodes(_)) if spec.remote.is_some_and(|id| selectors.matches(id, &owner.remote)) => {
+            Some(RemoteEnd::Nodes(_))
+                if spec.remote.is_some_and(|id| selectors.matches(id, &owner.remote)) =>
+            {
                 node_peerings(spec, &owner.remote, &Family::ALL, context)
             }
             Some(RemoteEnd::Address(endpoint)) if owner.remote.is_empty() => {
@@ -493,7 +534,12 @@ impl Peerings {
         }
     }
 
-    fn workload_peerings(&self, spec: &Spec, owner: &Owner, context: &Context<'_>) -> Vec<(PeeringKey, Peering)> {
+    fn workload_peerings(
+        &self,
+        spec: &Spec,
+        owner: &Owner,
+        context: &Context<'_>,
+    ) -> Vec<(PeeringKey, Peering)> {
         let Some(status) = self.workloads.get(&*owner.remote) else { return Vec::new() };
         if status.peer.as_ref() != Some(&owner.peer) {
             return Vec::new();
@@ -583,7 +629,8 @@ fn nodes_at<'a>(
     context.nodes.with_address(endpoint.ip).filter(move |name| {
         let node = context.nodes.get(name.as_str());
         let same_as = node.is_some_and(|node| node.bgp.as_number.unwrap_or(context.as_number) == wanted);
-        let same_port = endpoint.port.is_none() || endpoint.port == context.configurations.listen_port(name.as_str());
+        let same_port =
+            endpoint.port.is_none() || endpoint.port == context.configurations.listen_port(name.as_str());
         same_as && same_port
     })
 }
@@ -634,7 +681,12 @@ fn address_peering(spec: &Spec, endpoint: Endpoint, context: &Context<'_>) -> Op
 }
 
 /// The peerings with a node.
-fn node_peerings(spec: &Spec, node: &str, families: &[Family], context: &Context<'_>) -> Vec<(PeeringKey, Peering)> {
+fn node_peerings(
+    spec: &Spec,
+    node: &str,
+    families: &[Family],
+    context: &Context<'_>,
+) -> Vec<(PeeringKey, Peering)> {
     let Some(remote) = context.nodes.get(node) else { return Vec::new() };
     let remote: &Node = remote;
     let port = context.configurations.listen_port(node);

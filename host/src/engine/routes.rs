@@ -60,7 +60,12 @@ impl Routes {
     }
 
     /// Takes a slice, or that it is gone; returns the Services that this can matter to.
-    pub(super) fn set_slice(&mut self, key: &(Name, Name), slice: Option<&EndpointSlice>, node: &str) -> Vec<ServiceKey> {
+    pub(super) fn set_slice(
+        &mut self,
+        key: &(Name, Name),
+        slice: Option<&EndpointSlice>,
+        node: &str,
+    ) -> Vec<ServiceKey> {
         let new = slice.and_then(|slice| {
             let service = (slice.namespace.clone(), slice.service.clone()?);
             let mut ready = slice.endpoints.iter().filter(|e| e.ready);
@@ -107,7 +112,9 @@ impl Routes {
             _ => Vec::new(),
         };
         let owner = Owner::Service(key.0.clone(), key.1.clone());
-        self.claims.replace(&owner, with_text(routes), |text| { changed.insert(text.clone()); });
+        self.claims.replace(&owner, with_text(routes), |text| {
+            changed.insert(text.clone());
+        });
     }
 
     /// Computes the routes and the rejects of the configuration; notes those that may differ.
@@ -121,9 +128,13 @@ impl Routes {
         let aggregated = if config.load_balancer_aggregation { &config.load_balancer_ips[..] } else { &[] };
         let ranges = config.external_ips.iter().chain(aggregated).filter(|cidr| !cidr.is_host());
         let cidrs: Vec<Prefix> = config.cluster_ips.iter().chain(ranges).cloned().collect();
-        self.rejects.replace(&(), with_text(cidrs.clone()), |text| { rejects.insert(text.clone()); });
+        self.rejects.replace(&(), with_text(cidrs.clone()), |text| {
+            rejects.insert(text.clone());
+        });
         let routes = if advertising == Advertising::Excluded { Vec::new() } else { cidrs };
-        self.claims.replace(&Owner::Configuration, with_text(routes), |text| { changed.insert(text.clone()); });
+        self.claims.replace(&Owner::Configuration, with_text(routes), |text| {
+            changed.insert(text.clone());
+        });
     }
 
     /// The route with this text, if anyone originates it.
@@ -136,7 +147,13 @@ impl Routes {
         self.rejects.winner(text).map(|(_, prefix)| prefix)
     }
 
-    fn advertised(&self, key: &ServiceKey, service: &Service, config: &Effective, advertising: Advertising) -> bool {
+    fn advertised(
+        &self,
+        key: &ServiceKey,
+        service: &Service,
+        config: &Effective,
+        advertising: Advertising,
+    ) -> bool {
         let Some(slices) = self.by_service.get(key) else { return false };
         if advertising == Advertising::Excluded || !service.routable || service.cluster_ips.is_empty() {
             return false;

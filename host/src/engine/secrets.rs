@@ -39,7 +39,9 @@ impl Secrets {
             Some(Some(secret)) => match secret.values.get(&at.key) {
                 None => Lookup::Missing(format!("Secret {} has no key {:?}", at.name, at.key)),
                 Some(Ok(password)) => Lookup::Found(password.clone()),
-                Some(Err(error)) => Lookup::Unusable(format!("Secret {}, key {:?}: {error}", at.name, at.key)),
+                Some(Err(error)) => {
+                    Lookup::Unusable(format!("Secret {}, key {:?}: {error}", at.name, at.key))
+                }
             },
         }
     }

@@ -38,7 +38,12 @@ pub(super) struct Selectors {
 
 impl Selectors {
     /// Takes a selector into use; equal texts share one entry.
-    pub(super) fn acquire(&mut self, text: &Text, nodes: &Nodes, work: &mut Work) -> Result<SelectorId, SelectorError> {
+    pub(super) fn acquire(
+        &mut self,
+        text: &Text,
+        nodes: &Nodes,
+        work: &mut Work,
+    ) -> Result<SelectorId, SelectorError> {
         if let Some(id) = self.by_text.get(text) {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.users += 1;

@@ -73,7 +73,13 @@ pub(super) struct Mesh {
 }
 
 /// The session of the mesh with another node.
-pub(super) fn mesh(ip: IpAddr, port: Option<Port>, as_number: Option<AsNumber>, own: &Own, mesh: &Mesh) -> Peer {
+pub(super) fn mesh(
+    ip: IpAddr,
+    port: Option<Port>,
+    as_number: Option<AsNumber>,
+    own: &Own,
+    mesh: &Mesh,
+) -> Peer {
     let as_number = as_number.unwrap_or(own.as_number);
     Peer {
         name: session_name("Mesh", ip, None),

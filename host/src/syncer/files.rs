@@ -57,7 +57,9 @@ pub fn load_workloads(folder: &Path, batch: &mut Batch<'_>) -> Vec<String> {
     files.sort();
     for path in files {
         // The node agent writes a file under a temporary name first.
-        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.')) else {
+        let Some(name) =
+            path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.'))
+        else {
             continue;
         };
         match read_bounded(&path) {

@@ -46,12 +46,17 @@ impl Birds {
 fn knows_tunnels(bird: &Path) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.cfg");
-    fs::write(&file, "router id 1.1.1.1;\nprotocol device {}\nfilter f { krt_tunnel = \"tunl0\"; accept; }\n").unwrap();
+    fs::write(
+        &file,
+        "router id 1.1.1.1;\nprotocol device {}\nfilter f { krt_tunnel = \"tunl0\"; accept; }\n",
+    )
+    .unwrap();
     run(bird, &file).is_ok()
 }
 
 fn without_tunnels(text: &str) -> String {
-    text.replace("krt_tunnel=\"tunl0\"", "preference=preference").replace("krt_tunnel=\"\"", "preference=preference")
+    text.replace("krt_tunnel=\"tunl0\"", "preference=preference")
+        .replace("krt_tunnel=\"\"", "preference=preference")
 }
 
 /// Runs the daemon's own check; silence and success are the only good answer.

@@ -38,7 +38,8 @@ pub fn compare(expected: &str, actual: &str) -> Result<(), String> {
         let end = (0, "<end>");
         let (want, got) = (expected.get(at).unwrap_or(&end), actual.get(at).unwrap_or(&end));
         if want.1 != got.1 {
-            let near: Vec<_> = expected[at.saturating_sub(8)..at.min(expected.len())].iter().map(|t| t.1).collect();
+            let near: Vec<_> =
+                expected[at.saturating_sub(8)..at.min(expected.len())].iter().map(|t| t.1).collect();
             return Err(format!(
                 "after `{}` expected `{}` (line {}), got `{}` (line {})",
                 near.join(" "),
