@@ -20,7 +20,8 @@
 //!
 //! **Groups in one directory** are independent. **A group in several directories** is a set in each of them; they
 //! are swapped one after the other, and if one fails those before it are swapped back, but a crash between two can
-//! leave one directory new and another old, and `include`s across directories see the old file during a check.
+//! leave one directory new and another old, and `include`s across directories see the old file during a check. A
+//! directory in which the group has no file any more is not looked at: the last files stay there.
 //!
 //! **What is excepted**: a destination that is a mount point itself (a file that is bind-mounted) cannot be
 //! replaced. It is written in place, after room for all of it was reserved: not atomic, and not undone if a later

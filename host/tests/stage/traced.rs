@@ -11,7 +11,7 @@ use crate::common::{assert_clean, put, seen};
 use crate::crash::{SCENARIOS, Scenario};
 
 /// More than the calls of a kind that the test harness makes around a test.
-const HARNESS_CALLS: usize = 100;
+const HARNESS_CALLS: usize = 50;
 
 /// Where the child process swaps, and which scenario.
 const DIRECTORY: &str = "TAILORBIRD_TEST_DIRECTORY";
