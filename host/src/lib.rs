@@ -9,12 +9,14 @@
 //! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
+//! - [`delivery`]: which files go together, and what checks them;
 //! - [`syncer`]: where objects come from;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`cli`]: the command line.
 
 pub mod bird;
 pub mod cli;
+pub mod delivery;
 pub mod engine;
 pub mod environment;
 pub mod manifest;

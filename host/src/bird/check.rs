@@ -101,7 +101,8 @@ impl Check {
         }
     }
 
-    fn name(&self) -> String {
+    /// The program or the command, for people.
+    pub fn name(&self) -> String {
         match self {
             Check::Bird(program) => program.display().to_string(),
             Check::Command(command) => command.clone(),

@@ -1,0 +1,43 @@
+//! `tailorbird get`.
+
+use serde_json::{Map, Value};
+
+use super::cluster::{Cluster, ClusterArgs};
+use super::output::{self, Exit, Format};
+
+/// Arguments of `get`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The path of a key or of a folder of keys
+    #[arg(default_value = "/")]
+    prefix: String,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let cluster = Cluster::load(&args.cluster)?;
+    let done = cluster.report();
+    cluster.require_node()?;
+    let view = &cluster.engine.snapshot().view;
+    let mut found = false;
+    output::print_with(|out| {
+        let entries = view.list(&args.prefix).inspect(|_| found = true);
+        match args.output {
+            Format::Text => entries.into_iter().try_for_each(|(key, value)| writeln!(out, "{key} {value}")),
+            Format::Json => {
+                let map: Map<String, Value> =
+                    entries.map(|(key, value)| (key.to_owned(), value.into())).collect();
+                writeln!(out, "{:#}", Value::from(map))
+            }
+        }
+    })?;
+    if !found {
+        output::error(&format!("there is no key at or below {}", args.prefix));
+        return Ok(Exit::Failed);
+    }
+    Ok(done)
+}

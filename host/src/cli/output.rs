@@ -1,0 +1,74 @@
+//! What every subcommand has in common: exit codes, formats, and writing to people and to programs.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+/// How a one-shot command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done.
+    Done = 0,
+    /// It could not be done. For `diff`: the files differ.
+    Failed = 1,
+    /// The command was used wrongly. For `diff`: trouble.
+    Misused = 2,
+    /// Done, but objects were left out.
+    LeftOut = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// The form of what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Prints to standard output. A reader that went away is no error: it has seen what it wanted.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// The same for output that is written piece by piece.
+pub(super) fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether standard output is a terminal that wants colour.
+pub(super) fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Tells the operator of something that failed or was left out.
+pub(super) fn error(text: &str) {
+    tell("error", 31, text);
+}
+
+/// Tells the operator of something that has no effect or is missing.
+pub(super) fn warning(text: &str) {
+    tell("warning", 33, text);
+}
+
+fn tell(word: &str, colour: u8, text: &str) {
+    let mut out = io::stderr().lock();
+    let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    // There is nobody left to tell when standard error is gone.
+    let _ = if coloured {
+        writeln!(out, "\u{1b}[{colour}m{word}\u{1b}[0m: {text}")
+    } else {
+        writeln!(out, "{word}: {text}")
+    };
+}
