@@ -487,7 +487,7 @@ impl Peerings {
         if spec.reverse {
             match &spec.peer.scope {
                 Scope::Global => {
-                    context.nodes.iter().for_each(|(node, _)| push(Pass::Reverse, node.shared()))
+                    context.nodes.iter().for_each(|(node, _)| push(Pass::Reverse, node.shared()));
                 }
                 Scope::Node(node) => push(Pass::Reverse, node.shared()),
                 Scope::Selector(_) => spec
