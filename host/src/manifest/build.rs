@@ -61,7 +61,11 @@ pub(super) fn parse(text: &str, shape: Shape, sink: &mut Sink<'_>) -> Result<(),
 }
 
 enum Node {
-    Mapping { map: Map<String, Value>, key: Option<String>, merge: Vec<Value> },
+    Mapping {
+        map: Map<String, Value>,
+        key: Option<String>,
+        merge: Vec<Value>,
+    },
     Sequence(Vec<Value>),
     /// A list whose entries leave at once.
     Stream(Option<ListKind>),
@@ -119,7 +123,9 @@ impl Builder<'_, '_> {
             Event::MappingEnd | Event::SequenceEnd => self.close(),
             Event::Alias(id) => {
                 let Some(value) = self.anchors.get(&id) else {
-                    return Err("the alias stands for a value that it is part of, or that is not kept".to_owned());
+                    return Err(
+                        "the alias stands for a value that it is part of, or that is not kept".to_owned()
+                    );
                 };
                 charge(&mut self.spare, value, self.stack.len())?;
                 let value = value.clone();

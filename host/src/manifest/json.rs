@@ -35,7 +35,9 @@ pub(super) fn read(mut reader: impl BufRead, out: &mut Out<'_>) -> io::Result<()
             _ => format!("not JSON: {}", without_place(&error.to_string())),
         };
         if items_read > 0 {
-            reason.push_str(&format!("; the {items_read} items before it are read, the rest of the list is not"));
+            reason.push_str(&format!(
+                "; the {items_read} items before it are read, the rest of the list is not"
+            ));
         }
         out.problem(document, line, reason);
         input.skip_to_object()?;
@@ -216,7 +218,9 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
         loop {
             self.place.renew();
             let start = Cell::new(0);
-            let Some(value) = access.next_element_seed(Item { place: self.place, start: &start })? else { break };
+            let Some(value) = access.next_element_seed(Item { place: self.place, start: &start })? else {
+                break;
+            };
             *self.items_read += 1;
             self.out.value(self.document, start.get(), value, self.kind.as_ref());
         }

@@ -84,7 +84,9 @@ pub fn read(paths: &[PathBuf], defaults: &Defaults, sink: &mut dyn FnMut(Source,
         if path.is_dir() {
             match files_of(path) {
                 Ok(files) => files.iter().for_each(|file| read_file(file, defaults, sink)),
-                Err(error) => sink(whole(path), Entry::Problem(format!("the folder cannot be read: {error}"))),
+                Err(error) => {
+                    sink(whole(path), Entry::Problem(format!("the folder cannot be read: {error}")))
+                }
             }
         } else {
             read_file(path, defaults, sink);

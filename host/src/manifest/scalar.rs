@@ -6,7 +6,9 @@ use serde_json::{Number, Value};
 pub(super) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Value::Bool(true),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Value::Bool(true)
+        }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
             Value::Bool(false)
         }
@@ -22,7 +24,8 @@ pub(super) fn resolve(text: &str) -> Value {
 /// An integer (decimal, `0x`, `0o`, `0b`, or octal by a leading zero) or a float; underscores between digits are
 /// allowed.
 pub(super) fn number(text: &str) -> Option<Number> {
-    let allowed = |b: u8| b.is_ascii_hexdigit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'x' | b'X' | b'o' | b'O');
+    let allowed =
+        |b: u8| b.is_ascii_hexdigit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'x' | b'X' | b'o' | b'O');
     // The longest number there is any use for; a longer text of digits stays text.
     if text.len() > 128 || !text.bytes().all(allowed) {
         return None;

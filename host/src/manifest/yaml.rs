@@ -273,7 +273,10 @@ impl Chunk {
         let mut tail = Value::Null;
         build::parse(text, Shape::Mapping, &mut |_, value, _| tail = value)?;
         let head = self.split.as_ref().and_then(|split| split.head.as_object());
-        match tail.as_object().and_then(|tail| tail.keys().find(|key| head.is_some_and(|h| h.contains_key(*key)))) {
+        match tail
+            .as_object()
+            .and_then(|tail| tail.keys().find(|key| head.is_some_and(|h| h.contains_key(*key))))
+        {
             Some(key) => {
                 let key: String = key.chars().take(80).collect();
                 Err(Failure { line: 1, reason: format!("the key {key:?} stands twice in a mapping") })
@@ -287,7 +290,9 @@ impl Chunk {
         let mut reason = failure.reason;
         if self.items_read > 0 {
             let count = self.items_read;
-            reason.push_str(&format!("; the {count} items before it are read, the rest of the document is not"));
+            reason.push_str(&format!(
+                "; the {count} items before it are read, the rest of the document is not"
+            ));
         }
         out.problem(self.document, self.first_line + failure.line.saturating_sub(1), reason);
         self.buffer = Vec::new();
