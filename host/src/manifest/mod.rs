@@ -85,7 +85,7 @@ pub fn read(paths: &[PathBuf], defaults: &Defaults, sink: &mut dyn FnMut(Source,
             match files_of(path) {
                 Ok(files) => files.iter().for_each(|file| read_file(file, defaults, sink)),
                 Err(error) => {
-                    sink(whole(path), Entry::Problem(format!("the folder cannot be read: {error}")))
+                    sink(whole(path), Entry::Problem(format!("the folder cannot be read: {error}")));
                 }
             }
         } else {
