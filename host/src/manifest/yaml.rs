@@ -195,16 +195,15 @@ impl Chunk {
         if let Err(failure) = parsed {
             return self.fail(out, failure);
         }
-        let mut number = self.first_line + self.buffer.iter().filter(|b| **b == b'\n').count() as u64;
+        let first = self.first_line + self.buffer.iter().filter(|b| **b == b'\n').count() as u64;
         self.buffer.clear();
-        self.first_line = number;
+        self.first_line = first;
         let kind = ListKind::of(&head);
         self.split = Some(Split { column, head, kind, in_tail: false });
-        for line in items.split_inclusive(|b| *b == b'\n') {
+        for (number, line) in (first..).zip(items.split_inclusive(|b| *b == b'\n')) {
             if !self.failed {
                 self.push_split(classify(line), line, number, out);
             }
-            number += 1;
         }
     }
 
