@@ -183,14 +183,14 @@ fn net_condition(cidr: &CidrMatch, family: Family) -> Net<'_> {
     let operand = match cidr.length {
         None => NetOperand::Prefix(prefix),
         Some((min, max)) => {
-            let min = min.unwrap_or(0).max(prefix.len());
+            let min = min.unwrap_or(0).max(prefix.length());
             let max = max.unwrap_or(family.bits()).min(family.bits());
             if min > max {
                 return nothing(format!(
                     "prefixLength leaves no length inside cidr {prefix} (from {min} to {max})"
                 ));
             }
-            if exact && min > prefix.len() {
+            if exact && min > prefix.length() {
                 return nothing(format!("prefixLength excludes the length of cidr {prefix} itself"));
             }
             // BIRD never finds a prefix equal to a set; the range has been checked, and no more is to say.

@@ -306,13 +306,12 @@ impl Engine {
             self.advertising = advertising;
             rest.routes = true;
         }
-        if rest.own_node
-            && self.settings.use_pod_cidr {
-                let cidrs = node.map(|n| n.pod_cidrs.clone()).unwrap_or_default();
-                let blocks =
-                    cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
-                dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
-            }
+        if rest.own_node && self.settings.use_pod_cidr {
+            let cidrs = node.map(|n| n.pod_cidrs.clone()).unwrap_or_default();
+            let blocks =
+                cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
+            dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
+        }
     }
 
     fn settle_filters(&mut self, dirty: &mut Dirty, writer: &mut Writer) {

@@ -222,14 +222,6 @@ fn read_cidr(rule: &Field<'_>, family: Family) -> Read<Option<CidrMatch>> {
     let Some(operator) = operator else {
         return Err(field.error("cidr and matchOperator must both be set or both be empty"));
     };
-    if let Some((min, max)) = length {
-        let (min, max) = (min.unwrap_or(cidr.len()), max.unwrap_or(bits));
-        if min > max {
-            return Err(
-                length_field.error(format!("the shortest length, {min}, is above the longest, {max}"))
-            );
-        }
-    }
     Ok(Some(CidrMatch { cidr, operator, length }))
 }
 

@@ -45,7 +45,7 @@ impl Prefix {
     }
 
     /// The prefix length.
-    pub fn len(&self) -> u8 {
+    pub fn length(&self) -> u8 {
         self.net.prefix_len()
     }
 

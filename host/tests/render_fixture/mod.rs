@@ -1,5 +1,7 @@
 //! Snapshots made by hand.
 
+#![allow(unreachable_pub)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! What several test programs use.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod bird;
 pub mod tokens;
