@@ -528,7 +528,7 @@ fn rule(random: &mut Random, family: Family) -> Rule {
             Family::V6 => value(format!("fd00:{:x}::/32", random.below(0xffff) + 1)),
         };
         let operator = operators[random.below(operators.len() as u32) as usize];
-        let min = cidr.len() + random.below(4) as u8;
+        let min = cidr.length() + random.below(4) as u8;
         let length = random.one_in(4).then_some((Some(min), Some(min + 8)));
         CidrMatch { cidr, operator, length }
     });

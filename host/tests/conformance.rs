@@ -3,6 +3,8 @@
 //! The cases are a folder of their own, named by `TAILORBIRD_CONFORMANCE` or beside the repository
 //! (`../shared/conformance`). Without it these tests pass and say that they compared nothing.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! The cost of a change follows the change: work is counted, at two sizes of the cluster, and must be the same.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::{Value, json};
 use tailorbird::engine::{Engine, Event, Settings, Work};
 use tailorbird::resources::{Defaults, Document, parse};
