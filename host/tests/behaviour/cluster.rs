@@ -230,3 +230,58 @@ pub(crate) fn files(engine: &Engine, renderer: &mut Renderer) -> Files {
 pub(crate) fn normal(text: &str) -> String {
     tokens::normal(text)
 }
+
+/// An object of Calico's API as YAML; the spec is a flow mapping.
+pub(crate) fn calico(kind: &str, name: &str, spec: &str) -> String {
+    format!("---\napiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata: {{name: '{name}'}}\nspec: {spec}\n")
+}
+
+/// Calico's Node with the fields of `spec.bgp` and its labels.
+pub(crate) fn node(name: &str, bgp: &str, labels: &str) -> String {
+    let metadata = format!("{{name: '{name}', labels: {labels}}}");
+    format!("---\napiVersion: projectcalico.org/v3\nkind: Node\nmetadata: {metadata}\nspec: {{bgp: {bgp}}}\n")
+}
+
+/// The nodes `a`, `b` and `c` with addresses of both families, all in one rack.
+pub(crate) fn three_nodes() -> String {
+    [
+        node("a", "{ipv4Address: 10.0.0.1/24, ipv6Address: 'fd00::1/64'}", "{node: a, rack: r1}"),
+        node("b", "{ipv4Address: 10.0.0.2/24, ipv6Address: 'fd00::2/64'}", "{node: b, rack: r1}"),
+        node("c", "{ipv4Address: 10.0.0.10/24, ipv6Address: 'fd00::10/64'}", "{node: c, rack: r1}"),
+    ]
+    .concat()
+}
+
+/// The cluster's BGPConfiguration.
+pub(crate) fn configuration(spec: &str) -> String {
+    calico("BGPConfiguration", "default", spec)
+}
+
+/// A BGPPeer.
+pub(crate) fn peer(name: &str, spec: &str) -> String {
+    calico("BGPPeer", name, spec)
+}
+
+/// A Service with the addresses that its load balancer has given it.
+pub(crate) fn service(name: &str, spec: &str, ingress: &[&str]) -> String {
+    let ips: Vec<String> = ingress.iter().map(|ip| format!("{{ip: '{ip}'}}")).collect();
+    format!(
+        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: '{name}'}}\nspec: {spec}\n\
+         status: {{loadBalancer: {{ingress: [{}]}}}}\n",
+        ips.join(", ")
+    )
+}
+
+/// An EndpointSlice of a Service; the endpoints are a flow list.
+pub(crate) fn slice(name: &str, service: &str, address_type: &str, endpoints: &str) -> String {
+    format!(
+        "---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\n\
+         metadata: {{name: '{name}', labels: {{kubernetes.io/service-name: {service}}}}}\n\
+         addressType: {address_type}\nendpoints: {endpoints}\n"
+    )
+}
+
+/// A Secret in the namespace of the passwords.
+pub(crate) fn secret(name: &str, data: &str) -> String {
+    format!("---\napiVersion: v1\nkind: Secret\nmetadata: {{name: '{name}'}}\nstringData: {data}\n")
+}
