@@ -233,7 +233,9 @@ pub(crate) fn normal(text: &str) -> String {
 
 /// An object of Calico's API as YAML; the spec is a flow mapping.
 pub(crate) fn calico(kind: &str, name: &str, spec: &str) -> String {
-    format!("---\napiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata: {{name: '{name}'}}\nspec: {spec}\n")
+    format!(
+        "---\napiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata: {{name: '{name}'}}\nspec: {spec}\n"
+    )
 }
 
 /// Calico's Node with the fields of `spec.bgp` and its labels.
