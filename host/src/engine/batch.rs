@@ -466,8 +466,10 @@ impl Engine {
     fn settle_mesh(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         let named = self.effective.mesh_password.as_ref().is_some_and(|at| dirty.secrets.contains(&at.name));
         let mut nodes = rest.mesh_nodes.clone();
-        if rest.all_mesh || named {
+        if rest.all_mesh || named || dirty.configuration {
             self.mesh = self.mesh_now();
+        }
+        if rest.all_mesh || named {
             nodes.extend(self.nodes.iter().map(|(name, _)| name.clone()));
         }
         let mut changed: BTreeSet<IpAddr> = BTreeSet::new();

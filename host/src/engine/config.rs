@@ -46,7 +46,7 @@ pub(super) fn owner(name: &Name) -> Owner {
 }
 
 impl Configurations {
-    /// Takes an object, that it is malformed, or that it is gone.
+    /// Takes an object, that it is malformed, or that it is gone; returns whose configuration is another now.
     pub(super) fn set(
         &mut self,
         key: &ObjectKey,
@@ -54,7 +54,7 @@ impl Configurations {
         reports: &mut Reports,
     ) -> Owner {
         let owner = owner(&key.name);
-        self.malformed.remove(key);
+        let was_malformed = self.malformed.remove(key);
         reports.clear(key, "");
         let object = match object {
             Some(Ok(object)) => Some(Arc::new(object)),
@@ -65,6 +65,14 @@ impl Configurations {
             }
             None => None,
         };
+        let same = was_malformed.as_ref() == self.malformed.get(key);
+        match &owner {
+            Owner::Cluster if same && self.global == object => return Owner::Nobody,
+            Owner::Node(node) if same && self.nodes.get(node) == object.as_ref() => return Owner::Nobody,
+            // The names of communities are looked up again when the keys are written.
+            Owner::Cluster | Owner::Node(_) => reports.clear(key, "communities"),
+            Owner::Nobody => {}
+        }
         match &owner {
             Owner::Cluster => self.global = object,
             Owner::Node(node) => match object {

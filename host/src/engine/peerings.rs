@@ -195,9 +195,10 @@ impl Peerings {
         if let Some(old) = self.specs.remove(name) {
             self.unlink(name, &old, selectors);
         }
-        let Some(peer) = peer else { return };
         let key = ObjectKey::global(Kind::BgpPeer, name.clone());
         reports.clear(&key, "selectors");
+        reports.clear(&key, "peer");
+        let Some(peer) = peer else { return };
         let mut acquire = |field: &str, text: &Text| {
             selectors.acquire(text, nodes, work).map_err(|error| {
                 let reason = ValueError::new(format!(

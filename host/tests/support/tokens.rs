@@ -52,3 +52,8 @@ pub fn compare(expected: &str, actual: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// The tokens with one blank between them.
+pub fn normal(text: &str) -> String {
+    tokens(text).into_iter().map(|(_, token)| token).collect::<Vec<_>>().join(" ")
+}
