@@ -29,16 +29,18 @@ Exit codes:
 
 const ENVIRONMENT: &str = "\
 Environment:
-  NODENAME                           the node, if --node is not given
-  TAILORBIRD_BIRD1                   the folder of bird and bird6 of BIRD 1.x, which check the files; else the PATH
-  CALICO_K8S_NODE_REF                the node's name in Kubernetes, if it is another one
-  CALICO_ROUTER_ID                   `hash` or an IPv4 address; else the node's IPv4 address
-  CALICO_ADVERTISE_CLUSTER_IPS       a prefix, instead of the serviceClusterIPs of the BGPConfiguration
-  CALICO_ENDPOINT_STATUS_PATH_PREFIX the folder above endpoint-status/, else /var/run/calico
-  NAMESPACE                          the namespace of the Secrets with passwords, else kube-system
-  USE_POD_CIDR                       true: the node's blocks are its pod CIDRs
-  BGP_LOGSEVERITYSCREEN              debug, info, warning (as if unset) or error: what is logged to standard error
-  NO_COLOR                           no colours, not on a terminal either";
+  NODENAME              the node, unless --node is given
+  TAILORBIRD_BIRD1      the folder of BIRD 1.x (bird, bird6), which checks files; else the PATH
+  CALICO_K8S_NODE_REF   the node's name in Kubernetes, if it has another one there
+  CALICO_ROUTER_ID      `hash` or an IPv4 address; else the node's own address
+  CALICO_ADVERTISE_CLUSTER_IPS
+                        a prefix, in place of the serviceClusterIPs of the BGPConfiguration
+  CALICO_ENDPOINT_STATUS_PATH_PREFIX
+                        the folder that endpoint-status is in; else /var/run/calico
+  NAMESPACE             the namespace of the Secrets with passwords; else kube-system
+  USE_POD_CIDR          true: the node's blocks are its pod CIDRs
+  BGP_LOGSEVERITYSCREEN what is logged: debug, info, error; else warnings and errors
+  NO_COLOR              no colours on a terminal either";
 
 /// Renders BIRD's configuration for one node of a cluster with Calico networking.
 ///
