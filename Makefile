@@ -17,12 +17,14 @@ setup:
 
 demo:
 	@$(with_bird)
-	cargo build --release --locked --package tailorbird
-	$(TARGET)/release/tailorbird render --objects examples/cluster --node $(NODE) --out demo
-	echo
-	file=$$(find demo -name bird.cfg -print -quit)
-	echo "$$file begins:"
-	head -n 40 "$$file"
+	cargo build --quiet --release --locked --package tailorbird
+	tailorbird() { printf '\n$$ tailorbird %s\n' "$$*"; $(TARGET)/release/tailorbird "$$@"; }
+	tailorbird render --objects examples/cluster --node $(NODE) --out demo
+	printf '\n$$ head -n 30 demo/bird.cfg\n'
+	head -n 30 demo/bird.cfg
+	tailorbird get /calico/v1/ipam/v6 --objects examples/cluster --node $(NODE)
+	tailorbird diff --objects examples/cluster --node $(NODE) --out demo
+	echo "(no difference)"
 
 test:
 	@$(with_bird)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::bird::check::{Check, Daemon};
+use crate::bird::check::{Check, Daemon, MissingDaemon};
 use crate::render::{RenderError, RenderedFile, Rendering, Text};
 use crate::stage::{self, Content, FileCheck, Options, Outcome, StageError, StagedFile};
 
@@ -78,6 +78,9 @@ pub fn group_name(group: Option<&str>, dest: &Path) -> String {
     group.map_or_else(own, str::to_owned)
 }
 
+/// The reason of a group that nothing can check.
+pub const NO_CHECKER: &str = "no checker";
+
 /// How a group is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -92,7 +95,10 @@ pub enum Verdict {
 impl Group {
     /// The checks of the group: its files' own commands; for the groups of BIRD 1.x without one, the daemon itself,
     /// if it is installed.
-    pub fn checks(&self) -> Vec<FileCheck> {
+    ///
+    /// # Errors
+    /// The daemon is not where the environment says that it is.
+    pub fn checks(&self) -> Result<Vec<FileCheck>, MissingDaemon> {
         let own = self.files.iter().filter_map(|file| {
             file.check_cmd
                 .clone()
@@ -100,19 +106,19 @@ impl Group {
         });
         let own: Vec<FileCheck> = own.collect();
         if !own.is_empty() {
-            return own;
+            return Ok(own);
         }
         let daemon = match self.name.as_str() {
             "bird" => Daemon::Bird,
             "bird6" => Daemon::Bird6,
-            _ => return own,
+            _ => return Ok(own),
         };
         let main = format!("{}.cfg", daemon.program());
         let file = self.files.iter().find(|file| file.dest.file_name().is_some_and(|name| name == &*main));
-        match (file, Check::installed(daemon)) {
+        Ok(match (file, Check::installed(daemon)?) {
             (Some(file), Some(check)) => vec![FileCheck { dest: file.dest.clone(), check }],
             _ => own,
-        }
+        })
     }
 
     /// Stages the group, checks it as a set, and swaps it in when `swap` says so.
@@ -126,7 +132,7 @@ impl Group {
         options: &Options,
     ) -> Result<(Outcome, Verdict), StageError> {
         let verdict = match &checks[..] {
-            [] => Verdict::Unchecked("no checker"),
+            [] => Verdict::Unchecked(NO_CHECKER),
             checks => Verdict::Accepted(checks.iter().map(|check| check.check.name()).collect()),
         };
         let files = self.files.iter().map(|file| StagedFile {

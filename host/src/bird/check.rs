@@ -49,16 +49,38 @@ impl Daemon {
         }
     }
 
-    /// The program's path: in the folder that [`BIRD_FOLDER`] names if it is set, else in `PATH`.
-    pub fn locate(self) -> Option<PathBuf> {
-        let folders = std::env::var_os(BIRD_FOLDER).or_else(|| std::env::var_os("PATH"))?;
-        self.locate_in(&folders)
+    /// The program's path: in the folder that [`BIRD_FOLDER`] names if it is set, else in the first folder of `PATH`
+    /// that has both `bird` and `bird6`, for a `bird` alone is BIRD 2 or 3.
+    ///
+    /// # Errors
+    ///
+    /// [`BIRD_FOLDER`] is set, and the program is not there.
+    pub fn locate(self) -> Result<Option<PathBuf>, MissingDaemon> {
+        if let Some(folder) = std::env::var_os(BIRD_FOLDER).filter(|folder| !folder.is_empty()) {
+            let found = self.locate_in(&folder);
+            return found.map(Some).ok_or(MissingDaemon { daemon: self, folder: folder.into() });
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let both = |folder: &PathBuf| {
+            [Daemon::Bird, Daemon::Bird6].iter().all(|daemon| folder.join(daemon.program()).is_file())
+        };
+        Ok(std::env::split_paths(&path).find(both).map(|folder| folder.join(self.program())))
     }
 
     /// The program's path in the first of these folders (separated as in `PATH`) that has it.
     pub fn locate_in(self, folders: &OsStr) -> Option<PathBuf> {
         std::env::split_paths(folders).map(|folder| folder.join(self.program())).find(|path| path.is_file())
     }
+}
+
+/// The folder that was named for the daemons does not have this one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{BIRD_FOLDER}={}: there is no program {} in that folder", folder.display(), daemon.program())]
+pub struct MissingDaemon {
+    /// The daemon.
+    pub daemon: Daemon,
+    /// The folder.
+    pub folder: PathBuf,
 }
 
 /// How a file is checked.
@@ -76,8 +98,12 @@ pub enum Check {
 
 impl Check {
     /// The check of a daemon of this machine, if it is installed.
-    pub fn installed(daemon: Daemon) -> Option<Self> {
-        daemon.locate().map(Check::Bird)
+    ///
+    /// # Errors
+    ///
+    /// It is not where it was said to be.
+    pub fn installed(daemon: Daemon) -> Result<Option<Self>, MissingDaemon> {
+        Ok(daemon.locate()?.map(Check::Bird))
     }
 
     /// Checks a file. `Ok` when the checker ends with status 0 in time.
@@ -90,7 +116,7 @@ impl Check {
         let checker = self.name();
         let ran = run_bounded(&mut command, timeout)
             .map_err(|source| CheckError::NotRun { checker: checker.clone(), source })?;
-        let words = mask_words(&ran.words);
+        let words = mask_words(ran.words.trim());
         match ran.status {
             None => Err(CheckError::TimedOut { checker, after: timeout, words }),
             Some(status) if status.success() => Ok(()),
@@ -256,14 +282,19 @@ fn line_text(path: &Path, number: usize) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-fn mask_words(words: &str) -> String {
+/// A text in BIRD's language as it may be shown: without passwords.
+pub fn mask_words(words: &str) -> String {
     let mut before = "";
-    let mut masked = Vec::new();
-    for line in words.trim().lines() {
-        masked.push(mask(before, line));
-        before = line;
+    let mut masked = String::with_capacity(words.len());
+    for line in words.split_inclusive('\n') {
+        let text = line.trim_end_matches('\n');
+        masked.push_str(&mask(before, text));
+        masked.push_str(&line[text.len()..]);
+        if !text.trim().is_empty() {
+            before = text;
+        }
     }
-    masked.join("\n")
+    masked
 }
 
 struct Ran {

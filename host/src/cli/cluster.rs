@@ -1,16 +1,17 @@
 //! The cluster that a one-shot command works on: objects from files, seen from one node.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use serde_json::json;
 
 use super::output::{self, Exit};
 use crate::delivery::{self, Destination, Group};
 use crate::engine::{Engine, Severity};
 use crate::environment;
-use crate::manifest::Source;
+use crate::manifest::{self, Source};
 use crate::render::{self, Renderer};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
@@ -19,11 +20,12 @@ use crate::types::Name;
 /// Which cluster and which node.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {
-    /// Files and folders of manifests (*.yaml, *.yml, *.json), a later object replacing an earlier one
+    /// Manifests: files, folders (their *.yaml, *.yml and *.json), - for standard input. A later object replaces an
+    /// earlier one of its kind and name
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     objects: Vec<PathBuf>,
-    /// The node to render for
-    #[arg(long, value_name = "NAME", env = "NODENAME")]
+    /// The node's name
+    #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
 }
 
@@ -47,16 +49,14 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        for path in &args.objects {
-            path.metadata()
-                .with_context(|| format!("{}: cannot be read, so nothing was rendered", path.display()))?;
-        }
+        let paths: Vec<PathBuf> = args.objects.iter().map(|path| standard_input(path)).collect();
+        paths.iter().try_for_each(|path| require_manifests(path))?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
         let defaults = Defaults::new(settings.secret_namespace.clone());
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
-        let loaded = files::load_manifests(&args.objects, &defaults, &mut batch);
+        let loaded = files::load_manifests(&paths, &defaults, &mut batch);
         let status = environment::endpoint_status_folder(&lookup);
         let workload_errors = files::load_workloads(&status, &mut batch);
         batch.finish();
@@ -99,8 +99,10 @@ impl Cluster {
         self.require_node()?;
         let blocking = self.engine.blocking();
         if !blocking.is_empty() {
-            let list: Vec<String> = blocking.iter().map(|error| format!("\n  {error}")).collect();
-            bail!("nothing is rendered while these objects are malformed:{}", list.concat());
+            // What is wrong with them has been reported.
+            let names: BTreeSet<String> = blocking.iter().map(|error| error.object.to_string()).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            bail!("nothing is rendered while these are malformed: {}", names.join(", "));
         }
         let node = self.engine.settings().node.clone();
         let loaded = match &templates.confdir {
@@ -120,8 +122,16 @@ impl Cluster {
             bail!("a template resource cannot be used, so nothing was rendered: {first}");
         }
         if resources.is_empty() {
-            let folder = templates.confdir.clone().unwrap_or_default();
-            bail!("there is no template resource (*.toml) under {}", folder.join("conf.d").display());
+            let folder = templates.confdir.clone().unwrap_or_default().join("conf.d");
+            let there = if folder.is_dir() {
+                "there is no template resource (*.toml) in"
+            } else {
+                "there is no folder"
+            };
+            bail!(
+                "{there} {}; `tailorbird templates export DIR` makes a set to start from",
+                folder.display()
+            );
         }
         let named = resources.iter().map(|resource| {
             (delivery::group_name(resource.group.as_deref(), &resource.dest), resource.dest.clone())
@@ -172,6 +182,32 @@ impl Cluster {
         let problems = self.problems.iter().map(|(source, problem)| {
             json!({ "severity": "left-out", "place": source.to_string(), "reason": problem })
         });
-        reports.chain(problems).collect()
+        let workloads =
+            self.workload_errors.iter().map(|error| json!({ "severity": "left-out", "reason": error }));
+        reports.chain(problems).chain(workloads).collect()
     }
+}
+
+/// The path to read for a path that was given: `-` is standard input.
+fn standard_input(path: &Path) -> PathBuf {
+    if path == Path::new("-") { "/dev/stdin".into() } else { path.to_owned() }
+}
+
+/// A path that is not there, or a folder without manifests, is a mistake.
+fn require_manifests(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let found = path.metadata().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow!("{shown}: there is no such file or folder"),
+        _ => anyhow!("{shown}: cannot be read: {error}"),
+    })?;
+    if found.is_dir() {
+        let files =
+            manifest::files_of(path).map_err(|error| anyhow!("{shown}: cannot be listed: {error}"))?;
+        if files.is_empty() {
+            bail!(
+                "{shown}: there is no manifest (*.yaml, *.yml, *.json) in it; folders in a folder are not read"
+            );
+        }
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use super::output::{self, Exit};
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The shell
+    /// The shell; for bash: source <(tailorbird completions bash)
     shell: Shell,
 }
 

@@ -9,12 +9,12 @@ use similar::TextDiff;
 
 use super::cluster::{Cluster, ClusterArgs, TemplateArgs};
 use super::output::{self, Exit};
+use crate::bird::check::mask_words;
 use crate::delivery::Destination;
-use crate::types::Password;
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 the same, 1 different, 2 trouble.")]
+#[command(after_help = "Exit codes: 0 the same, 1 different, 2 trouble.")]
 pub(super) struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -27,7 +27,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     compare(args).or_else(|error| {
-        output::error(&format!("{error:#}"));
+        output::error(&error.to_string());
         Ok(Exit::Misused)
     })
 }
@@ -68,7 +68,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
 }
 
 fn write(out: &mut dyn Write, path: &Path, old: Option<&str>, new: &str, colour: bool) -> io::Result<()> {
-    let (masked_old, masked_new) = (mask(old.unwrap_or_default()), mask(new));
+    let (masked_old, masked_new) = (mask_words(old.unwrap_or_default()), mask_words(new));
     let path = path.display();
     let before = if old.is_some() { format!("{path}") } else { "/dev/null".to_owned() };
     if masked_old == masked_new {
@@ -92,20 +92,4 @@ fn write(out: &mut dyn Write, path: &Path, old: Option<&str>, new: &str, colour:
         }
     }
     Ok(())
-}
-
-/// The text with every password of it hidden.
-fn mask(text: &str) -> String {
-    let mut masked = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        match line.find("password") {
-            Some(at) => {
-                let end = if line.ends_with('\n') { "\n" } else { "" };
-                masked.push_str(&line[..at]);
-                masked.push_str(&format!("password \"{}\";{end}", Password::HIDDEN));
-            }
-            None => masked.push_str(line),
-        }
-    }
-    masked
 }

@@ -12,12 +12,50 @@ mod templates;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::environment::EnvironmentError;
 use output::Exit;
 
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  could not be done; a group of files that failed keeps its old files
+  2  used wrongly
+  3  done, but objects were left out
+  diff: 0 the same, 1 different, 2 trouble";
+
+const ENVIRONMENT: &str = "\
+Environment:
+  NODENAME              the node, unless --node is given
+  TAILORBIRD_BIRD1      the folder of BIRD 1.x (bird, bird6), which checks files; else the PATH
+  CALICO_K8S_NODE_REF   the node's name in Kubernetes, if it has another one there
+  CALICO_ROUTER_ID      `hash` or an IPv4 address; else the node's own address
+  CALICO_ADVERTISE_CLUSTER_IPS
+                        a prefix, in place of the serviceClusterIPs of the BGPConfiguration
+  CALICO_ENDPOINT_STATUS_PATH_PREFIX
+                        the folder that endpoint-status is in; else /var/run/calico
+  NAMESPACE             the namespace of the Secrets with passwords; else kube-system
+  USE_POD_CIDR          true: the node's blocks are its pod CIDRs
+  BGP_LOGSEVERITYSCREEN what is logged: debug, info, error; else warnings and errors
+  NO_COLOR              no colours on a terminal either";
+
 /// Renders BIRD's configuration for one node of a cluster with Calico networking.
+///
+/// The cluster's objects come from manifests, as `kubectl get -o yaml` prints them. Errors, each with the object that is
+/// at fault, and warnings go to standard error, results to standard output; passwords are in BIRD's files alone.
 #[derive(Debug, Parser)]
-#[command(name = "tailorbird", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "tailorbird",
+    version,
+    about,
+    long_about,
+    arg_required_else_help = true,
+    after_help = EXIT_CODES,
+    after_long_help = format!("{EXIT_CODES}\n\n{ENVIRONMENT}")
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -27,13 +65,13 @@ struct Cli {
 enum Command {
     /// Render a node's files, have BIRD check them, and put them in place
     Render(render::Args),
-    /// Render a node's files and have BIRD check them; write nothing
+    /// Render a node's files and have BIRD check them; put nothing in place
     Check(check::Args),
     /// Compare what would be rendered with what is on disk
     Diff(diff::Args),
-    /// Print the key/value view that templates read, passwords hidden
+    /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
-    /// Work with the built-in templates
+    /// Write out the built-in templates
     Templates(templates::Args),
     /// Print the completions of a shell
     Completions(completions::Args),
@@ -51,16 +89,16 @@ pub fn main() -> ExitCode {
         Command::Templates(args) => templates::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
-    match exit {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            output::error(&format!("{error:#}"));
-            Exit::Failed.into()
-        }
-    }
+    exit.unwrap_or_else(|error| {
+        // Errors hold their causes in their own texts.
+        output::error(&error.to_string());
+        if error.is::<EnvironmentError>() { Exit::Misused } else { Exit::Failed }
+    })
+    .into()
 }
 
-/// Logs go to standard error; `BGP_LOGSEVERITYSCREEN` sets the level as it always did.
+/// Logs go to standard error; `BGP_LOGSEVERITYSCREEN` sets the level as it always did. Only this program's own events
+/// are logged: a library would log the values that it works on, passwords too.
 fn start_log() {
     let level = match std::env::var("BGP_LOGSEVERITYSCREEN").unwrap_or_default().to_ascii_lowercase().as_str()
     {
@@ -70,5 +108,10 @@ fn start_log() {
         "error" | "fatal" | "panic" => tracing::Level::ERROR,
         _ => tracing::Level::WARN,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time().init();
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(output::wants_colour(&std::io::stderr()))
+        .without_time();
+    let own = Targets::new().with_target("tailorbird", level);
+    tracing_subscriber::registry().with(lines).with(own).init();
 }

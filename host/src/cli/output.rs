@@ -27,9 +27,8 @@ impl From<Exit> for ExitCode {
 /// The form of what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    // No help texts: the names say it, and `--help` stays on one page.
     Text,
-    /// For programs.
     Json,
 }
 
@@ -43,13 +42,19 @@ pub(super) fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))),
+        Ok(()) => Ok(()),
     }
 }
 
 /// Whether standard output is a terminal that wants colour.
 pub(super) fn colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    wants_colour(&io::stdout())
+}
+
+/// Whether this output is a terminal that wants colour.
+pub(super) fn wants_colour(output: &impl IsTerminal) -> bool {
+    output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Tells the operator of something that failed or was left out.
@@ -64,7 +69,7 @@ pub(super) fn warning(text: &str) {
 
 fn tell(word: &str, colour: u8, text: &str) {
     let mut out = io::stderr().lock();
-    let coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let coloured = wants_colour(&out);
     // There is nobody left to tell when standard error is gone.
     let _ = if coloured {
         writeln!(out, "\u{1b}[{colour}m{word}\u{1b}[0m: {text}")

@@ -16,9 +16,9 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the built-in set into a folder, as a start for one's own (use it with --confdir)
+    /// Write the built-in set into a folder, to change it there and use it with --confdir
     Export {
-        /// The folder
+        /// The folder; it is made if it is not there
         #[arg(value_name = "DIR")]
         folder: PathBuf,
         /// Replace files that differ

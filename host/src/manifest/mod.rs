@@ -141,7 +141,12 @@ fn format_of(path: &Path, reader: &mut impl BufRead) -> io::Result<Format> {
     }
 }
 
-fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files of a folder that [`read`] reads, by name.
+///
+/// # Errors
+///
+/// The folder cannot be listed.
+pub fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in folder.read_dir()? {
         let path = entry?.path();

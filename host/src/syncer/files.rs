@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::{Batch, Event};
 use crate::manifest::{self, Entry, Source};
-use crate::resources::{Defaults, ObjectKey, parse_workload};
+use crate::resources::{Defaults, Kind, ObjectKey, Parsed, parse_workload};
 
 /// What a reading of files met.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Loaded {
     pub ignored: usize,
     /// What could not be read, with its place.
     pub problems: Vec<(Source, String)>,
-    /// Where the objects stand that are malformed or have values that were left out.
+    /// Where the objects stand that are malformed or have values that were left out, and those that people write.
     pub places: BTreeMap<ObjectKey, Source>,
 }
 
@@ -28,7 +28,7 @@ pub fn load_manifests(paths: &[PathBuf], defaults: &Defaults, batch: &mut Batch<
     manifest::read(paths, defaults, &mut |source, entry| match entry {
         Entry::Object(parsed) => {
             loaded.objects += 1;
-            if parsed.resource.is_err() || !parsed.warnings.is_empty() {
+            if has_place(&parsed) {
                 loaded.places.insert(parsed.key.clone(), source);
             }
             batch.push(Event::Upsert(parsed));
@@ -37,6 +37,13 @@ pub fn load_manifests(paths: &[PathBuf], defaults: &Defaults, batch: &mut Batch<
         Entry::Problem(problem) => loaded.problems.push((source, problem)),
     });
     loaded
+}
+
+/// Whether a report may name the object: what machines write in bulk is reported only if it is malformed, and the places
+/// of all of it would need as much room as the objects.
+fn has_place(parsed: &Parsed) -> bool {
+    let by_hand = [Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
+    parsed.resource.is_err() || !parsed.warnings.is_empty() || by_hand.contains(&parsed.key.kind)
 }
 
 /// The most that a status file may hold, in bytes.
