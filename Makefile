@@ -17,8 +17,9 @@ setup:
 
 demo:
 	@$(with_bird)
-	cargo build --quiet --release --locked --package tailorbird
+	cargo build --release --locked --package tailorbird
 	tailorbird() { printf '\n$$ tailorbird %s\n' "$$*"; $(TARGET)/release/tailorbird "$$@"; }
+	rm -rf demo
 	tailorbird render --objects examples/cluster --node $(NODE) --out demo
 	printf '\n$$ head -n 30 demo/bird.cfg\n'
 	head -n 30 demo/bird.cfg
