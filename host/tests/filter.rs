@@ -6,7 +6,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use tailorbird::bird::{compile, signature};
+use tailorbird::bird::{Warning, compile, signature};
 use tailorbird::engine::model::{FilterCall, FilterFunction};
 use tailorbird::resources::{
     Action, BgpFilter, CidrMatch, FilterRules, MatchOperator, Operation, PeerType, Rule, RuleSource,
@@ -44,7 +44,7 @@ fn priority(n: i64) -> Priority {
 }
 
 /// The lines of a filter with one import rule, and the warnings.
-fn compiled(family: Family, rule: Rule) -> (Vec<String>, Vec<String>) {
+fn compiled(family: Family, rule: Rule) -> (Vec<String>, Vec<Warning>) {
     let rules = FilterRules { import: vec![rule], export: vec![] };
     let filter = match family {
         Family::V4 => filter("f", rules, FilterRules::default()),
@@ -210,9 +210,9 @@ fn a_prefix_condition_that_no_route_decides_is_resolved() {
         let (lines, warnings) = compiled(family, Rule { cidr: condition.clone(), ..rule(Action::Accept) });
         assert_eq!(lines, if always { vec!["accept;"] } else { vec![] }, "{operator:?} {text} {length:?}");
         let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-        let place = format!("BGPFilter f: importV{}[0]: ", family.digit());
-        assert!(warning.starts_with(&place) && warning.contains(why), "{warning}");
-        assert!(warning.contains(if always { "always holds" } else { "never match" }), "{warning}");
+        assert_eq!(warning.field, format!("spec.importV{}[0]", family.digit()));
+        assert!(warning.reason.contains(why), "{warning:?}");
+        assert!(warning.reason.contains(if always { "always holds" } else { "never match" }), "{warning:?}");
 
         // The other conditions stay, or go with the rule.
         let more = Rule {
@@ -249,7 +249,7 @@ fn the_signature_is_that_of_the_functions() {
     let export = both.export.expect("export");
     assert_eq!(export.lines.len(), 2);
     assert_eq!(four.warnings.len(), 2);
-    assert!(four.warnings[1].contains("exportV4[1]"), "{:?}", four.warnings);
+    assert!(four.warnings[1].field.contains("exportV4[1]"), "{:?}", four.warnings);
 
     let calls = signature(&filter, Family::V4);
     let call: FilterCall = calls.import.expect("import").into();

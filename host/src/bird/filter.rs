@@ -18,8 +18,17 @@ use crate::types::Family;
 pub struct Compiled {
     /// The functions, if there are rules of the family.
     pub filter: Option<Filter>,
-    /// What the user should look at, each with the filter's name and the place of the rule.
-    pub warnings: Vec<String>,
+    /// What the user should look at.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a rule that the user should look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The rule, as `spec.importV4[0]`.
+    pub field: String,
+    /// What is odd about it and what was made of it.
+    pub reason: String,
 }
 
 /// How the functions of a BGPFilter are called, known without compiling its rules.
@@ -103,19 +112,20 @@ pub fn signature(filter: &BgpFilter, family: Family) -> Signature {
 /// The functions are those of [`signature`], also where no rule of a list can ever match: a peer calls them.
 pub fn compile(filter: &BgpFilter, family: Family) -> Compiled {
     let mut warnings = Vec::new();
-    let mut function = |direction: Direction| {
-        let call = direction.call(filter, family)?;
-        let mut lines = Vec::new();
-        for (i, rule) in direction.rules(filter, family).iter().enumerate() {
-            let (clause, warning) = clause(rule, family);
-            lines.extend(clause.map(|clause| Literal::composed(clause.to_string())));
-            if let Some(warning) = warning {
-                let field = direction.field(family);
-                warnings.push(format!("BGPFilter {}: {field}[{i}]: {warning}", filter.name));
+    let mut function =
+        |direction: Direction| {
+            let call = direction.call(filter, family)?;
+            let mut lines = Vec::new();
+            for (i, rule) in direction.rules(filter, family).iter().enumerate() {
+                let (clause, warning) = clause(rule, family);
+                lines.extend(clause.map(|clause| Literal::composed(clause.to_string())));
+                warnings.extend(warning.map(|reason| Warning {
+                    field: format!("spec.{}[{i}]", direction.field(family)),
+                    reason,
+                }));
             }
-        }
-        Some(FilterFunction { symbol: call.function, takes_same_as: call.takes_same_as, lines })
-    };
+            Some(FilterFunction { symbol: call.function, takes_same_as: call.takes_same_as, lines })
+        };
     let (import, export) = (function(Direction::Import), function(Direction::Export));
     let any = import.is_some() || export.is_some();
     Compiled { filter: any.then(|| Filter { name: filter.name.clone(), import, export }), warnings }

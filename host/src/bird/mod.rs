@@ -4,5 +4,5 @@ pub mod check;
 mod filter;
 mod literal;
 
-pub use filter::{Call, Compiled, Signature, compile, signature};
+pub use filter::{Call, Compiled, Signature, Warning, compile, signature};
 pub use literal::Literal;

@@ -14,6 +14,7 @@ use super::secrets::Lookup;
 use super::sessions::{self, Mesh, Own};
 use super::writer::Writer;
 use super::{Engine, Event, Placed, Texts, base, keys};
+use crate::bird::Warning;
 use crate::resources::{BgpFilter, BlockState, Kind, ObjectError, ObjectKey, Parsed, Resource, Text};
 use crate::types::{Family, Name, Prefix, ValueError};
 
@@ -321,12 +322,9 @@ impl Engine {
             writer.view.put(&mut self.snapshot.view, keys::filter(&name).into(), json);
             let change = self.filters.set(&name, filter.as_ref().map(Option::as_ref));
             self.reports.clear(&key, "rules");
-            for warning in change.warnings {
-                self.reports.warn(
-                    &key,
-                    "rules",
-                    ObjectError::new(&key, "spec", "", &ValueError::new(warning)),
-                );
+            for Warning { field, reason } in change.warnings {
+                let error = ObjectError::new(&key, field, "", &ValueError::new(reason));
+                self.reports.warn(&key, "rules", error);
             }
             for (family, functions) in Family::ALL.into_iter().zip(change.functions) {
                 let item = functions.map(Item::Filter);

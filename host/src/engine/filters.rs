@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bird::{Compiled, compile};
+use crate::bird::{Compiled, Warning, compile};
 use crate::engine::model::{Filter, FilterCall};
 use crate::resources::BgpFilter;
 use crate::types::{Family, Name};
@@ -26,7 +26,7 @@ pub(super) struct FilterChange {
     /// The functions, for each family.
     pub(super) functions: [Option<Filter>; 2],
     /// What could be said of the rules.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
     /// Whether the calls of it may read differently: it came, went, or its signature changed.
     pub(super) calls: bool,
 }

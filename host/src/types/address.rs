@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -97,8 +97,8 @@ impl FromStr for InterfaceAddress {
             Some((ip, len)) => (ip, Some(len)),
             None => (text, None),
         };
-        let ip: IpAddr =
-            ip.parse().map_err(|_| ValueError::new("not an IP address with an optional prefix length"))?;
+        let ip = parse_ip(ip)
+            .ok_or_else(|| ValueError::new("not an IP address with an optional prefix length"))?;
         let prefix_len = match len {
             None => None,
             Some(len) => match len.parse::<u8>() {
@@ -123,24 +123,34 @@ impl FromStr for Endpoint {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        if let Ok(ip) = text.parse::<IpAddr>() {
+        if let Some(ip) = parse_ip(text) {
             return Ok(Self { ip, port: None });
         }
         let bad =
             || ValueError::new("not an IP address with an optional port (`10.0.0.1:179`, `[fd00::1]:179`)");
         let (ip, port): (IpAddr, &str) = if let Some(rest) = text.strip_prefix('[') {
             let (ip, rest) = rest.split_once(']').ok_or_else(bad)?;
-            let ip: Ipv6Addr = ip.parse().map_err(|_| bad())?;
+            let ip = parse_ip(ip).filter(IpAddr::is_ipv6).ok_or_else(bad)?;
             if rest.is_empty() {
-                return Ok(Self { ip: ip.into(), port: None });
+                return Ok(Self { ip, port: None });
             }
-            (ip.into(), rest.strip_prefix(':').ok_or_else(bad)?)
+            (ip, rest.strip_prefix(':').ok_or_else(bad)?)
         } else {
             let (ip, port) = text.split_once(':').ok_or_else(bad)?;
             let ip: Ipv4Addr = ip.parse().map_err(|_| bad())?;
             (ip.into(), port)
         };
         Ok(Self { ip, port: Some(port.parse()?) })
+    }
+}
+
+/// An address of an end of a session. An IPv4 address in IPv6's clothes (`::ffff:10.0.0.1`) is none: no daemon of
+/// either family has sessions with it.
+fn parse_ip(text: &str) -> Option<IpAddr> {
+    let ip: IpAddr = text.parse().ok()?;
+    match ip {
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => None,
+        _ => Some(ip),
     }
 }
 
