@@ -169,6 +169,12 @@ fn bgp_peer_is_read_whole() {
 }
 
 #[test]
+fn zero_is_no_as_number_of_a_peer() {
+    let (peer, _) = resource!(BgpPeer, calico("BGPPeer", json!({"asNumber": 0, "localASNumber": 0})));
+    assert_eq!((peer.as_number, peer.local_as_number), (None, None));
+}
+
+#[test]
 fn bgp_peer_is_malformed_where_the_api_refuses_it() {
     let cases = [
         (
