@@ -1,0 +1,59 @@
+//! What is rare and must hold all the same: odd spellings, long lists, objects that are hardly there.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use tailorbird::engine::{Engine, Event, Settings};
+use tailorbird::resources::{Defaults, Document, parse};
+use tailorbird::types::Family;
+
+fn event(object: &Value) -> Event {
+    match parse(object, &Defaults::default()).unwrap() {
+        Document::Object(parsed) => Event::Upsert(parsed),
+        other => panic!("{object}: {other:?}"),
+    }
+}
+
+fn calico(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "projectcalico.org/v3", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn node(name: &str, address: &str, annotations: Value, pod_cidrs: &[&str]) -> Value {
+    let mut all = json!({"projectcalico.org/IPv4Address": address});
+    if let (Value::Object(all), Value::Object(annotations)) = (&mut all, annotations) {
+        all.extend(annotations);
+    }
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": all},
+        "spec": {"podCIDRs": pod_cidrs}})
+}
+
+fn engine(change: impl FnOnce(&mut Settings), objects: &[Value]) -> Engine {
+    let mut settings = Settings::new("node-1".parse().unwrap());
+    change(&mut settings);
+    let mut engine = Engine::new(settings);
+    engine.apply(objects.iter().map(event));
+    engine
+}
+
+fn keys(engine: &Engine, prefix: &str) -> Vec<String> {
+    engine.snapshot().view.list(prefix).map(|(key, _)| key.to_owned()).collect()
+}
+
+#[test]
+fn pools_and_blocks_are_one_however_their_prefix_is_spelled() {
+    let affinity =
+        json!({"cidr": "FD00:0:1:0::/122", "node": "node-1", "state": "confirmed", "deleted": "false"});
+    let engine = engine(
+        |_| {},
+        &[
+            node("node-1", "10.0.0.1/24", json!({}), &[]),
+            calico("IPPool", "a", json!({"cidr": "FD00:0:1::/48", "disableBGPExport": true})),
+            calico("IPPool", "b", json!({"cidr": "fd00:0:1:0::/48"})),
+            calico("BlockAffinity", "x", affinity),
+        ],
+    );
+    assert_eq!(keys(&engine, "/calico/v1/ipam"), ["/calico/v1/ipam/v6/pool/fd00:0:1::-48"]);
+    assert_eq!(keys(&engine, "/calico/ipam"), ["/calico/ipam/v2/host/node-1/ipv6/block/fd00:0:1::-122"]);
+    let base = &engine.snapshot().model(Family::V6).base;
+    assert_eq!((base.disabled_pools.len(), base.exported_pools.len()), (1, 0), "the lowest name wins");
+}
