@@ -57,3 +57,19 @@ fn pools_and_blocks_are_one_however_their_prefix_is_spelled() {
     let base = &engine.snapshot().model(Family::V6).base;
     assert_eq!((base.disabled_pools.len(), base.exported_pools.len()), (1, 0), "the lowest name wins");
 }
+
+#[test]
+fn a_pool_that_cannot_be_named_blocks_as_any_malformed_one() {
+    let pool = |metadata: Value| {
+        json!({"apiVersion": "projectcalico.org/v3", "kind": "IPPool", "metadata": metadata,
+            "spec": {"cidr": "10.0.0.0/8", "disableBGPExport": true}})
+    };
+    for metadata in [json!({"name": "a b"}), json!({}), json!(null), json!("text"), json!({"name": true})] {
+        let engine = engine(|_| {}, &[node("node-1", "10.0.0.1/24", json!({}), &[]), pool(metadata.clone())]);
+        let blocking: Vec<String> = engine.blocking().iter().map(ToString::to_string).collect();
+        assert!(matches!(&blocking[..], [one] if one.contains("IPPool _")), "{metadata}: {blocking:?}");
+        assert_eq!(engine.reports().count(), 1);
+    }
+    // A peer that cannot be named is left out alone.
+    assert!(parse(&calico("BGPPeer", "a b", json!({})), &Defaults::default()).is_err());
+}
