@@ -73,3 +73,24 @@ fn a_pool_that_cannot_be_named_blocks_as_any_malformed_one() {
     // A peer that cannot be named is left out alone.
     assert!(parse(&calico("BGPPeer", "a b", json!({})), &Defaults::default()).is_err());
 }
+
+#[test]
+fn with_pod_cidrs_the_address_in_wireguard_comes_from_them() {
+    let written = json!({"projectcalico.org/IPv4WireguardInterfaceAddr": "10.99.0.1",
+        "projectcalico.org/WireguardPublicKey": "key"});
+    let keyless = json!({"projectcalico.org/IPv4WireguardInterfaceAddr": "10.99.0.2"});
+    for (pods, expected) in [(true, ["10.244.1.1", "10.99.0.2"]), (false, ["10.99.0.1", "10.99.0.2"])] {
+        let engine = engine(
+            |settings| settings.use_pod_cidr = pods,
+            &[
+                node("node-1", "10.0.0.1/24", written.clone(), &["10.244.1.0/24"]),
+                node("node-2", "10.0.0.2/24", keyless.clone(), &["10.244.2.0/24"]),
+            ],
+        );
+        let found = ["node-1", "node-2"].map(|name| {
+            let key = format!("/calico/bgp/v1/host/{name}/wireguard_addr_v4");
+            engine.snapshot().view.get(&key).unwrap().to_owned()
+        });
+        assert_eq!(found, expected);
+    }
+}
