@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tailorbird::engine::{Engine, Event, Settings};
 use tailorbird::resources::{Defaults, Document, parse};
@@ -93,4 +95,31 @@ fn with_pod_cidrs_the_address_in_wireguard_comes_from_them() {
         });
         assert_eq!(found, expected);
     }
+}
+
+/// Runs within a time that no search of a long list for each of its entries would keep.
+fn quick(what: &str, objects: &[Value]) -> Engine {
+    let start = Instant::now();
+    let engine = engine(|_| {}, objects);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(20), "{what} took {took:?}");
+    engine
+}
+
+#[test]
+fn the_cost_of_an_object_follows_its_size() {
+    const COUNT: usize = 100_000;
+    let bad: Vec<String> = (0..COUNT).map(|i| format!("x{i}")).collect();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"clusterIP": "10.96.0.1", "externalIPs": bad}});
+    assert_eq!(quick("a Service with many bad addresses", &[service]).reports().count(), COUNT);
+
+    let defined: Vec<Value> = (0..COUNT)
+        .map(|i| json!({"name": format!("c{i}"), "value": format!("{}:{}", i % 100, i / 100)}))
+        .collect();
+    let used: Vec<String> = (0..COUNT).map(|i| format!("c{i}")).collect();
+    let spec = json!({"communities": defined, "prefixAdvertisements": [{"cidr": "10.0.0.0/8", "communities": used}]});
+    let named =
+        quick("a configuration with many communities", &[calico("BGPConfiguration", "default", spec)]);
+    assert_eq!(named.snapshot().model(Family::V4).base.communities[0].communities.len(), COUNT);
 }
