@@ -1,6 +1,6 @@
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Who claims which key with which value: the lowest owner of a key wins, whatever the order of arrival.
 ///
@@ -21,15 +21,17 @@ impl<K: Hash + Eq + Clone, O: Hash + Ord + Clone, V: PartialEq> Claims<K, O, V> 
     /// Replaces all that an owner claims; `changed` is called with each key whose claims are not what they were.
     pub(super) fn replace(&mut self, owner: &O, claims: Vec<(K, V)>, mut changed: impl FnMut(&K)) {
         let old = self.by_owner.remove(owner).unwrap_or_default();
+        // One owner can claim as many keys as an object can list, so none is searched for in a list.
+        let mut unclaimed: FxHashSet<K> = claims.iter().map(|(key, _)| key.clone()).collect();
         for key in &old {
-            if !claims.iter().any(|(k, _)| k == key) {
+            if !unclaimed.contains(key) {
                 self.drop_claim(key, owner);
                 changed(key);
             }
         }
-        let mut keys = Vec::with_capacity(claims.len());
+        let mut keys = Vec::with_capacity(unclaimed.len());
         for (key, value) in claims {
-            if keys.contains(&key) {
+            if !unclaimed.remove(&key) {
                 continue;
             }
             let list = self.by_key.entry(key.clone()).or_default();
@@ -68,5 +70,25 @@ impl<K: Hash + Eq + Clone, O: Hash + Ord + Clone, V: PartialEq> Claims<K, O, V> 
                 self.by_key.remove(key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_can_claim_very_many_keys() {
+        // A search of a list for each of them would take many minutes.
+        let all = |value: u8| (0..400_000_u32).chain(0..10).map(|key| (key, value)).collect();
+        let mut claims: Claims<u32, u8, u8> = Claims::default();
+        let mut changed = 0;
+        claims.replace(&1, all(1), |_| changed += 1);
+        claims.replace(&1, all(1), |_| changed += 1);
+        assert_eq!((changed, claims.keys_of(&1).len()), (400_000, 400_000));
+        claims.replace(&0, vec![(7, 3), (7, 4)], |_| changed += 1);
+        assert_eq!((changed, claims.winner(&7)), (400_001, Some((&0, &3))));
+        claims.replace(&1, vec![(7, 1)], |_| changed += 1);
+        assert_eq!((changed, claims.winner(&8)), (800_000, None));
     }
 }

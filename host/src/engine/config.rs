@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::view::ViewWriter;
@@ -199,6 +200,11 @@ pub(super) struct ResolvedAdvertisement {
 fn resolve(object: &BgpConfiguration, reports: &mut Reports) -> Vec<ResolvedAdvertisement> {
     let key = ObjectKey::global(Kind::BgpConfiguration, object.name.clone());
     reports.clear(&key, "communities");
+    let mut defined: FxHashMap<&str, Community> = FxHashMap::default();
+    for named in &object.communities {
+        // Of two with one name the first counts.
+        defined.entry(&named.name).or_insert(named.value);
+    }
     let mut resolved = Vec::with_capacity(object.advertisements.len());
     for (index, advertisement) in object.advertisements.iter().enumerate() {
         let mut communities = BTreeMap::new();
@@ -206,7 +212,7 @@ fn resolve(object: &BgpConfiguration, reports: &mut Reports) -> Vec<ResolvedAdve
             let value = match community {
                 CommunityRef::Value(value) => Some(*value),
                 CommunityRef::Named(name) => {
-                    let found = object.communities.iter().find(|named| named.name == *name);
+                    let found = defined.get(&**name).copied();
                     if found.is_none() {
                         let field = format!("spec.prefixAdvertisements[{index}].communities");
                         let reason = ValueError::new(
@@ -214,7 +220,7 @@ fn resolve(object: &BgpConfiguration, reports: &mut Reports) -> Vec<ResolvedAdve
                         );
                         reports.warn(&key, "communities", ObjectError::new(&key, field, name, &reason));
                     }
-                    found.map(|named| named.value)
+                    found
                 }
             };
             if let Some(value) = value {

@@ -190,8 +190,11 @@ fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Node> {
             Node { labels: Arc::new(labels), bgp: calico.bgp.clone(), pod_cidrs }
         }
     };
-    if use_pod_cidr && node.bgp.has_wireguard_key && node.bgp.wireguard_ipv4.is_none() {
-        node.bgp.wireguard_ipv4 = first_address_of_pods(&node.pod_cidrs);
+    if use_pod_cidr
+        && node.bgp.has_wireguard_key
+        && let Some(address) = first_address_of_pods(&node.pod_cidrs)
+    {
+        node.bgp.wireguard_ipv4 = Some(address);
     }
     Some(node)
 }

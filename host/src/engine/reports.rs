@@ -1,6 +1,9 @@
 //! What the operator must know: objects that were left out and values that have no effect.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use crate::resources::{ObjectError, ObjectKey};
 
@@ -14,7 +17,7 @@ pub enum Severity {
 }
 
 /// A report about an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Report {
     /// How much it matters.
     pub severity: Severity,
@@ -25,7 +28,14 @@ pub struct Report {
 /// The reports that hold now. Each belongs to an object and a topic, so what is set right takes its reports along.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    current: BTreeMap<ObjectKey, BTreeMap<String, Vec<Report>>>,
+    current: BTreeMap<ObjectKey, BTreeMap<String, Topic>>,
+}
+
+/// The reports on one topic of an object, each once, in the order in which they came.
+#[derive(Debug, Default)]
+struct Topic {
+    list: Vec<Arc<Report>>,
+    known: FxHashSet<Arc<Report>>,
 }
 
 /// The topic of what was found when the object was parsed.
@@ -65,15 +75,17 @@ impl Reports {
 
     /// All reports, by object.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Report> {
-        self.current.values().flat_map(|topics| topics.values().flatten())
+        self.current
+            .values()
+            .flat_map(|topics| topics.values().flat_map(|topic| topic.list.iter().map(|report| &**report)))
     }
 
     fn add(&mut self, topic: &str, severity: Severity, error: ObjectError) {
         let topics = self.current.entry(error.object.clone()).or_default();
-        let reports = topics.entry(topic.to_owned()).or_default();
-        let report = Report { severity, error };
-        if !reports.contains(&report) {
-            reports.push(report);
+        let topic = topics.entry(topic.to_owned()).or_default();
+        let report = Arc::new(Report { severity, error });
+        if topic.known.insert(report.clone()) {
+            topic.list.push(report);
         }
     }
 }

@@ -99,8 +99,7 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BgpPeer> {
     let reachable_by = spec.get("reachableBy")?;
     let as_field = spec.get("asNumber")?;
 
-    // Zero is how the API writes "none" here.
-    let as_number = if as_field.text()?.as_deref() == Some("0") { None } else { as_field.as_number()? };
+    let as_number = as_number_or_zero(&as_field)?;
     let forbid = |field: &Field<'_>, other: &Field<'_>, reason: &str| {
         if field.is_set() && other.is_set() { Err(field.error(reason)) } else { Ok(()) }
     };
@@ -143,7 +142,7 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BgpPeer> {
         scope,
         remote,
         as_number,
-        local_as_number: spec.get("localASNumber")?.as_number()?,
+        local_as_number: as_number_or_zero(&spec.get("localASNumber")?)?,
         // Zero is BIRD's own default.
         num_allowed_local_as: allowed.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
         filters,
@@ -168,4 +167,9 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BgpPeer> {
             .unwrap_or(true),
         ttl_security: u8::try_from(ttl).unwrap_or(0),
     })
+}
+
+/// An AS number. Zero is how the API writes "none" here.
+fn as_number_or_zero(field: &Field<'_>) -> Read<Option<AsNumber>> {
+    if field.text()?.as_deref() == Some("0") { Ok(None) } else { field.as_number() }
 }

@@ -32,7 +32,7 @@ impl BlockState {
 pub struct BlockAffinity {
     /// The object's name.
     pub name: Name,
-    /// The block.
+    /// The block, in its canonical spelling.
     pub cidr: Prefix,
     /// The node that has it.
     pub node: Name,
@@ -51,7 +51,7 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<BlockAffinity> {
     let node = spec.get("node")?;
     Ok(BlockAffinity {
         name: key.name.clone(),
-        cidr: cidr.parse()?.ok_or_else(|| cidr.missing())?,
+        cidr: cidr.parse::<Prefix>()?.ok_or_else(|| cidr.missing())?.canonical(),
         node: node.parse()?.ok_or_else(|| node.missing())?,
         state: spec
             .get("state")?

@@ -170,12 +170,17 @@ impl<'a> Field<'a> {
 
     /// `{secretKeyRef: {name, key}}`; without the inner mapping there is no password.
     pub(super) fn secret_key_ref(&self) -> Read<Option<SecretKeyRef>> {
-        let reference = self.get("secretKeyRef")?;
+        // Where a mapping belongs, a text may be the password itself: it stays out of the error.
+        let unseen = |mut error: ObjectError| {
+            error.value.clear();
+            error
+        };
+        let reference = self.get("secretKeyRef").map_err(unseen)?;
         if !reference.is_set() {
             return Ok(None);
         }
-        let name = reference.get("name")?;
-        let key = reference.get("key")?;
+        let name = reference.get("name").map_err(unseen)?;
+        let key = reference.get("key").map_err(unseen)?;
         let key_text = key.text()?.ok_or_else(|| key.missing())?;
         let name: Name = name.parse()?.ok_or_else(|| name.missing())?;
         Ok(Some(SecretKeyRef { name, key: (&*key_text).into() }))

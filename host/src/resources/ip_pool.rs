@@ -30,7 +30,7 @@ impl EncapMode {
 pub struct IpPool {
     /// The name.
     pub name: Name,
-    /// `cidr`.
+    /// `cidr`, in its canonical spelling.
     pub cidr: Prefix,
     /// `ipipMode`.
     pub ipip: EncapMode,
@@ -81,7 +81,7 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>) -> Read<IpPool> {
     }
     Ok(IpPool {
         name: key.name.clone(),
-        cidr,
+        cidr: cidr.canonical(),
         ipip,
         vxlan,
         nat_outgoing: spec.get("natOutgoing")?.boolean()?.unwrap_or(false),

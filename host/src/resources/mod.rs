@@ -122,7 +122,7 @@ impl fmt::Display for ObjectKey {
 }
 
 /// What is wrong with an object: which field, which value, why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub struct ObjectError {
     /// The object.
     pub object: ObjectKey,

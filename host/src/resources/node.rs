@@ -94,7 +94,7 @@ pub(super) fn read_kube(
     let mut pod_cidrs = read_pod_cidrs(&spec.get("podCIDRs")?, warnings)?;
     if pod_cidrs.is_empty() {
         let single = spec.get("podCIDR")?;
-        pod_cidrs.extend(kept(single.parse(), warnings));
+        pod_cidrs.extend(kept(single.parse::<Prefix>(), warnings).map(|cidr| cidr.canonical()));
     }
     let mut labels = read_calico_labels(&annotations.get("projectcalico.org/labels")?, warnings);
     labels.extend(read_labels(&metadata.get("labels")?)?);
@@ -149,7 +149,7 @@ fn read_calico_labels(field: &Field<'_>, warnings: &mut Vec<ObjectError>) -> Lab
 fn read_pod_cidrs(list: &Field<'_>, warnings: &mut Vec<ObjectError>) -> Read<Vec<Prefix>> {
     let mut found = Vec::new();
     for item in list.items()? {
-        found.extend(kept(item.parse::<Prefix>(), warnings));
+        found.extend(kept(item.parse::<Prefix>(), warnings).map(|cidr| cidr.canonical()));
     }
     Ok(found)
 }

@@ -131,7 +131,7 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
     let metadata = match map.get("metadata") {
         None | Some(Value::Null) => None,
         Some(Value::Object(metadata)) => Some(metadata),
-        Some(_) => return Err(error(kind_word, "metadata", "", "must be a mapping")),
+        Some(_) => return nameless(kind, error(kind_word, "metadata", "", "must be a mapping")),
     };
     let name_at = |field: &str, path: &'static str| match metadata.and_then(|map| map.get(field)) {
         None | Some(Value::Null) => Ok(None),
@@ -150,8 +150,11 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
             Err(error(kind_word, path, &text, "must be text; a word such as `yes` or `on` needs quotes"))
         }
     };
-    let name = name_at("name", "metadata.name")?
-        .ok_or_else(|| error(kind_word, "metadata.name", "", "must be set"))?;
+    let name = match name_at("name", "metadata.name") {
+        Ok(Some(name)) => name,
+        Ok(None) => return nameless(kind, error(kind_word, "metadata.name", "", "must be set")),
+        Err(error) => return nameless(kind, error),
+    };
     let namespace = match kind {
         Kind::Secret => Some(&defaults.secret_namespace),
         kind if kind.is_namespaced() => Some(&defaults.namespace),
@@ -169,6 +172,20 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
         warnings.clear();
     }
     Ok(Document::Object(Parsed { key, resource, warnings }))
+}
+
+/// What becomes of an object that cannot be named. A malformed pool must not be missing, so it is an object all the
+/// same, under a name that the API allows to nobody; any other is an error of its document.
+fn nameless(kind: Kind, error: DocumentError) -> Result<Document, DocumentError> {
+    if kind != Kind::IpPool {
+        return Err(error);
+    }
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
+    let name = format!("_{}", error.value.chars().map(allowed).collect::<String>());
+    let Ok(name) = name.parse() else { return Err(error) };
+    let key = ObjectKey::global(kind, name);
+    let fault = ObjectError::new(&key, error.field, &error.value, &ValueError::new(error.reason));
+    Ok(Document::Object(Parsed { key, resource: Err(fault), warnings: Vec::new() }))
 }
 
 fn convert(key: &ObjectKey, document: &Value, warnings: &mut Vec<ObjectError>) -> Read<Resource> {

@@ -24,6 +24,11 @@ impl Prefix {
         Self::from(IpNet::from(ip))
     }
 
+    /// The same prefix in the one spelling that all readers share, for what is identified by its prefix.
+    pub fn canonical(&self) -> Self {
+        Self::from(self.net)
+    }
+
     /// The prefix as a value to compute with, host bits zero.
     pub fn net(&self) -> IpNet {
         self.net

@@ -169,6 +169,24 @@ fn bgp_peer_is_read_whole() {
 }
 
 #[test]
+fn zero_is_no_as_number_of_a_peer() {
+    let (peer, _) = resource!(BgpPeer, calico("BGPPeer", json!({"asNumber": 0, "localASNumber": 0})));
+    assert_eq!((peer.as_number, peer.local_as_number), (None, None));
+}
+
+#[test]
+fn a_password_in_place_of_a_reference_is_not_told() {
+    for password in [json!("hunter2"), json!({"secretKeyRef": "hunter2"}), json!(7357)] {
+        for (kind, field) in [("BGPPeer", "password"), ("BGPConfiguration", "nodeMeshPassword")] {
+            let said = fault(kind, json!({ field: password }));
+            assert_contains(&said, field);
+            assert_contains(&said, "must be a mapping");
+            assert!(!said.contains("hunter2") && !said.contains("7357"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn bgp_peer_is_malformed_where_the_api_refuses_it() {
     let cases = [
         (
