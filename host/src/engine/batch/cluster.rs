@@ -1,0 +1,129 @@
+//! The configuration, the nodes, and this node.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{Dirty, Rest};
+use crate::engine::nodes::{self, Node, NodeChange};
+use crate::engine::pools::{BlockOwner, OwnBlock};
+use crate::engine::routes::Advertising;
+use crate::engine::sessions::Own;
+use crate::engine::writer::Writer;
+use crate::engine::{Engine, keys};
+use crate::resources::BlockState;
+use crate::types::Family;
+
+/// The label that takes a node out of advertising.
+const EXCLUDE_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+impl Engine {
+    pub(super) fn settle_configuration(&mut self, dirty: &mut Dirty, writer: &mut Writer, rest: &mut Rest) {
+        if !dirty.configuration && dirty.node_configurations.is_empty() {
+            return;
+        }
+        if dirty.configuration {
+            self.configurations.write_global(&mut self.snapshot.view, &mut writer.view, &mut self.reports);
+        }
+        for node in &dirty.node_configurations {
+            self.configurations.write_node(
+                node,
+                &mut self.snapshot.view,
+                &mut writer.view,
+                &mut self.reports,
+            );
+        }
+        writer.view.put(&mut self.snapshot.view, keys::CONFIGURATION_MARK.into(), Some("".into()));
+        writer.view.touch(keys::CONFIGURATION_MARK.into());
+        let new = self.configurations.effective(&self.settings, &mut self.reports);
+        let old = std::mem::replace(&mut self.effective, new);
+        rest.base |= old != self.effective;
+        rest.all_mesh |= dirty.start || self.effective.changes_mesh(&old);
+        rest.routes |= dirty.start || self.effective.changes_routes(&old);
+        rest.priority |= self.effective.changes_own(&old);
+        if self.effective.changes_peers(&old) {
+            self.peerings.names().for_each(|name| dirty.peerings.peer(name.clone()));
+        }
+        for node in &dirty.node_configurations {
+            self.peerings.port_changed(
+                node,
+                &self.nodes,
+                &self.selectors,
+                &self.settings.node,
+                &mut dirty.peerings,
+            );
+            rest.mesh_nodes.insert(node.clone());
+        }
+    }
+
+    pub(super) fn settle_nodes(&mut self, dirty: &mut Dirty, writer: &mut Writer, rest: &mut Rest) {
+        for name in std::mem::take(&mut dirty.nodes) {
+            let Some(change) = self.nodes.refresh(&name, self.settings.use_pod_cidr) else { continue };
+            if change.facts() {
+                nodes::write_view(&mut self.snapshot.view, &mut writer.view, &name, change.new.as_deref());
+            }
+            let before: Vec<_> = self.selectors.of_node(name.as_str()).collect();
+            let flipped =
+                self.selectors.node_changed(&name, change.old.as_ref(), change.new.as_ref(), &mut self.work);
+            let this = &self.settings.node;
+            self.peerings.node_changed(
+                &change,
+                &before,
+                &flipped,
+                &self.selectors,
+                this,
+                &mut dirty.peerings,
+            );
+            if name == *this {
+                rest.own_node = true;
+                let wireguard = |node: &Option<Arc<Node>>| {
+                    Family::ALL.map(|family| node.as_ref().and_then(|node| node.wireguard(family)).is_some())
+                };
+                rest.all_wireguard |= wireguard(&change.old) != wireguard(&change.new);
+            } else if change.facts() {
+                rest.wireguard.extend(wireguard_addresses(&change));
+                rest.mesh_nodes.insert(name);
+            }
+        }
+    }
+
+    /// This node's own facts: what they are now, and what follows if they are others than before.
+    pub(super) fn settle_own(&mut self, dirty: &mut Dirty, rest: &mut Rest) {
+        if !(rest.own_node || rest.priority) {
+            return;
+        }
+        let node = self.nodes.get(self.settings.node.as_str()).cloned();
+        let own = Family::ALL.map(|family| {
+            let node = node.as_ref()?;
+            Some(Own {
+                family,
+                address: node.address(family)?,
+                as_number: node.bgp.as_number.unwrap_or(self.effective.as_number),
+                cluster_id: node.bgp.cluster_id,
+                priority: self.effective.priority(family),
+            })
+        });
+        rest.base = true;
+        if own != self.own {
+            self.own = own;
+            rest.sessions = true;
+            rest.all_mesh = true;
+        }
+        let excluded =
+            node.as_ref().is_some_and(|n| n.labels.get(EXCLUDE_LABEL).is_some_and(|v| &**v == "true"));
+        let advertising = if excluded { Advertising::Excluded } else { Advertising::Yes };
+        if advertising != self.advertising {
+            self.advertising = advertising;
+            rest.routes = true;
+        }
+        if rest.own_node && self.settings.use_pod_cidr {
+            let cidrs = node.map(|n| n.pod_cidrs.clone()).unwrap_or_default();
+            let blocks =
+                cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
+            dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
+        }
+    }
+}
+
+fn wireguard_addresses(change: &NodeChange) -> impl Iterator<Item = IpAddr> {
+    change.addresses().into_iter()
+}

@@ -1,0 +1,130 @@
+//! The mesh, and the next hops that WireGuard owns.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{Dirty, Rest};
+use crate::engine::Engine;
+use crate::engine::model::{CollectionId, Item, NextHop, Peer};
+use crate::engine::secrets::Lookup;
+use crate::engine::sessions::{self, Mesh};
+use crate::engine::writer::Writer;
+use crate::resources::{Kind, ObjectError, ObjectKey};
+use crate::types::{Family, Name, ValueError};
+
+impl Engine {
+    /// What is wrong with the mesh's password, if it is there and cannot be used.
+    pub(in crate::engine) fn mesh_password_error(&self) -> Option<ObjectError> {
+        let at = self.effective.mesh_password.as_ref()?;
+        let Lookup::Unusable(reason) = self.secrets.lookup(at) else { return None };
+        let key = ObjectKey::global(Kind::BgpConfiguration, default_name()?);
+        let reason = ValueError::new(reason);
+        Some(ObjectError::new(&key, "spec.nodeMeshPassword", &format!("{}/{}", at.name, at.key), &reason))
+    }
+
+    pub(super) fn settle_mesh(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
+        let named = self.effective.mesh_password.as_ref().is_some_and(|at| dirty.secrets.contains(&at.name));
+        let mut nodes = rest.mesh_nodes.clone();
+        if rest.all_mesh || named || dirty.configuration {
+            self.mesh = self.mesh_now();
+        }
+        if rest.all_mesh || named {
+            nodes.extend(self.nodes.iter().map(|(name, _)| name.clone()));
+        }
+        let mut changed: BTreeSet<IpAddr> = BTreeSet::new();
+        for name in &nodes {
+            let sessions = self.mesh_sessions(name);
+            self.work.peers_computed += sessions.len();
+            self.mesh_peers.replace(name, sessions, |ip| {
+                changed.insert(*ip);
+            });
+        }
+        for ip in changed {
+            let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
+            let item = self.mesh_peers.winner(&ip).map(|(_, peer)| Item::Peer(peer.clone()));
+            writer.put(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
+        }
+        for ip in &rest.wireguard {
+            self.place_wireguard(*ip, writer);
+        }
+        if rest.all_wireguard {
+            let mut all: BTreeSet<IpAddr> = BTreeSet::new();
+            for (_, node) in self.nodes.iter() {
+                all.extend(
+                    Family::ALL
+                        .into_iter()
+                        .filter_map(|family| node.wireguard(family).and(node.address(family))),
+                );
+            }
+            for family in Family::ALL {
+                let placed = &self.snapshot.models[family.index()].collection(CollectionId::Wireguard).items;
+                all.extend(placed.values().filter_map(|item| match &**item {
+                    Item::NextHop(next_hop) => Some(next_hop.ip),
+                    _ => None,
+                }));
+            }
+            for ip in all {
+                self.place_wireguard(ip, writer);
+            }
+        }
+    }
+
+    /// What the mesh's sessions have in common, if this node takes part in the mesh.
+    fn mesh_now(&mut self) -> Option<Mesh> {
+        let key = ObjectKey::global(Kind::BgpConfiguration, default_name()?);
+        self.reports.clear(&key, "mesh");
+        if !self.effective.mesh {
+            return None;
+        }
+        let password = match self.effective.mesh_password.as_ref().map(|at| (at, self.secrets.lookup(at))) {
+            Some((_, Lookup::Found(password))) => Some(password),
+            Some((at, Lookup::Missing(reason))) => {
+                let reason =
+                    ValueError::new(format!("{reason}: the mesh has no password until there is one"));
+                let at = format!("{}/{}", at.name, at.key);
+                self.reports.warn(
+                    &key,
+                    "mesh",
+                    ObjectError::new(&key, "spec.nodeMeshPassword", &at, &reason),
+                );
+                None
+            }
+            // An unusable one blocks rendering.
+            Some((_, Lookup::Unusable(_))) | None => None,
+        };
+        Some(Mesh { restart_time: self.effective.mesh_restart_time, password })
+    }
+
+    fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Peer)> {
+        let (Some(mesh), Some(node)) = (&self.mesh, self.nodes.get(name.as_str())) else { return Vec::new() };
+        if *name == self.settings.node || node.bgp.cluster_id.is_some() {
+            return Vec::new();
+        }
+        let port = self.configurations.listen_port(name.as_str());
+        let own = self.own.iter().flatten().filter(|own| own.cluster_id.is_none());
+        own.filter_map(|own| {
+            let ip = node.address(own.family).filter(|ip| *ip != own.address)?;
+            Some((ip, sessions::mesh(ip, port, node.bgp.as_number, own, mesh)))
+        })
+        .collect()
+    }
+
+    /// Brings a next hop into the model if WireGuard owns it, and out if not.
+    fn place_wireguard(&mut self, ip: IpAddr, writer: &mut Writer) {
+        let family = Family::of(ip);
+        let this = &self.settings.node;
+        let own = self.nodes.get(this.as_str()).is_some_and(|node| node.wireguard(family).is_some());
+        let owned = own
+            && self.nodes.with_address(ip).any(|name| {
+                name != this
+                    && self.nodes.get(name.as_str()).is_some_and(|node| node.wireguard(family).is_some())
+            });
+        let item = owned.then_some(Item::NextHop(NextHop { ip }));
+        writer.put(&mut self.snapshot.models, family, CollectionId::Wireguard, ip.to_string().into(), item);
+    }
+}
+
+fn default_name() -> Option<Name> {
+    "default".parse().ok()
+}

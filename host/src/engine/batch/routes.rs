@@ -1,0 +1,96 @@
+//! Pools, blocks and the routes of Services.
+
+use super::{Dirty, Rest};
+use crate::engine::model::{Block, CollectionId, Item, Route};
+use crate::engine::routes::ServiceKey;
+use crate::engine::writer::Writer;
+use crate::engine::{Engine, Snapshot, Texts, base, keys, pools};
+use crate::resources::{BlockState, Text};
+use crate::types::{Family, Prefix};
+
+impl Engine {
+    pub(super) fn settle_pools(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
+        for text in &dirty.pools {
+            let Some(key) = text.parse::<Prefix>().ok().map(|cidr| keys::pool(&cidr)) else { continue };
+            let json = self.pools.get(text).map(|pool| pools::json(pool).into());
+            writer.view.put(&mut self.snapshot.view, key.into(), json);
+        }
+        if rest.base || dirty.pools_any {
+            let node = self.nodes.get(self.settings.node.as_str()).map(|node| &**node);
+            for family in Family::ALL {
+                let base = base::compute(family, &self.settings, node, &self.effective, self.pools.iter());
+                writer.put_base(&mut self.snapshot.models, base);
+            }
+        }
+    }
+
+    pub(super) fn settle_blocks(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
+        let mut texts = dirty.blocks.clone();
+        if rest.priority {
+            for model in &self.snapshot.models {
+                texts.extend(model.collection(CollectionId::Blocks).items.values().filter_map(|item| {
+                    match &**item {
+                        Item::Block(block) => Some(block.prefix.text().clone()),
+                        _ => None,
+                    }
+                }));
+            }
+        }
+        for text in texts {
+            let block = self.blocks.get(&text);
+            let Some(cidr) = block.map(|b| b.cidr.clone()).or_else(|| text.parse().ok()) else { continue };
+            let json = block.map(|block| pools::block_json(block).into());
+            writer.view.put(&mut self.snapshot.view, keys::block(&self.settings.node, &cidr).into(), json);
+            let item = block.map(|block| {
+                Item::Block(Block {
+                    prefix: block.cidr.clone(),
+                    blackhole: !block.cidr.is_host(),
+                    exported: block.state != BlockState::PendingDeletion,
+                    confirmed: block.state == BlockState::Confirmed,
+                    normal_priority: self.effective.priority(block.cidr.family()),
+                })
+            });
+            let key = cidr.key().into();
+            writer.put(&mut self.snapshot.models, cidr.family(), CollectionId::Blocks, key, item);
+        }
+    }
+
+    pub(super) fn settle_routes(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
+        let (mut routes, mut rejects) = (Texts::new(), Texts::new());
+        if rest.routes {
+            self.routes.refresh_configuration(&self.effective, self.advertising, &mut routes, &mut rejects);
+            let all: Vec<ServiceKey> = self.routes.services().cloned().collect();
+            for key in all {
+                let (config, advertising) = (&self.effective, self.advertising);
+                self.routes.refresh_service(&key, config, advertising, &mut routes, &mut self.work);
+            }
+        }
+        for key in &dirty.services {
+            let (config, advertising) = (&self.effective, self.advertising);
+            self.routes.refresh_service(key, config, advertising, &mut routes, &mut self.work);
+        }
+        for text in &routes {
+            let route = self.routes.route(text);
+            place_route(&mut self.snapshot, writer, text, route, CollectionId::Routes, keys::route);
+        }
+        for text in &rejects {
+            let reject = self.routes.reject(text);
+            place_route(&mut self.snapshot, writer, text, reject, CollectionId::Rejects, keys::reject);
+        }
+    }
+}
+
+/// Brings a prefix into a list of the view and of the model, or out of it.
+fn place_route(
+    snapshot: &mut Snapshot,
+    writer: &mut Writer,
+    text: &Text,
+    prefix: Option<&Prefix>,
+    id: CollectionId,
+    view_key: fn(&Prefix) -> String,
+) {
+    let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
+    writer.view.put(&mut snapshot.view, view_key(&cidr).into(), prefix.map(|cidr| cidr.text().clone()));
+    let item = prefix.map(|cidr| Item::Route(Route { prefix: cidr.clone() }));
+    writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
+}
