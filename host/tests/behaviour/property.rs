@@ -97,7 +97,7 @@ fn last<'a>(history: impl IntoIterator<Item = &'a Happening>) -> BTreeMap<Object
 }
 
 /// The same history in another order, in which the last event of each object is still its last.
-fn shuffled<'a>(history: &'a History, seed: u64) -> Vec<&'a Happening> {
+fn shuffled(history: &History, seed: u64) -> Vec<&Happening> {
     let mut state = seed | 1;
     let mut random = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
