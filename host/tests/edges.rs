@@ -77,6 +77,26 @@ fn a_pool_that_cannot_be_named_blocks_as_any_malformed_one() {
 }
 
 #[test]
+fn an_object_of_calico_in_an_unknown_version_is_not_passed_over() {
+    let versioned = |kind: &str, version: &str| {
+        let mut object = calico(kind, "default", json!({"cidr": "10.0.0.0/8"}));
+        object["apiVersion"] = version.into();
+        object
+    };
+    for version in ["projectcalico.org/v1", "crd.projectcalico.org/v3"] {
+        for (kind, blocks) in [("IPPool", 1), ("BGPConfiguration", 1), ("BGPPeer", 0), ("BGPFilter", 0)] {
+            let engine = engine(|_| {}, &[versioned(kind, version)]);
+            let said: Vec<String> = engine.reports().map(|report| report.error.to_string()).collect();
+            assert!(matches!(&said[..], [one] if one.contains("not a version that is read")), "{said:?}");
+            assert_eq!(engine.blocking().len(), blocks, "{kind}");
+        }
+        // A kind that is of no interest stays so.
+        let other = parse(&versioned("FelixConfiguration", version), &Defaults::default());
+        assert!(matches!(other, Ok(Document::Ignored { .. })));
+    }
+}
+
+#[test]
 fn with_pod_cidrs_the_address_in_wireguard_comes_from_them() {
     let written = json!({"projectcalico.org/IPv4WireguardInterfaceAddr": "10.99.0.1",
         "projectcalico.org/WireguardPublicKey": "key"});

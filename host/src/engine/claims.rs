@@ -65,7 +65,9 @@ impl<K: Hash + Eq + Clone, O: Hash + Ord + Clone, V: PartialEq> Claims<K, O, V> 
 
     fn drop_claim(&mut self, key: &K, owner: &O) {
         if let Some(list) = self.by_key.get_mut(key) {
-            list.retain(|(o, _)| o != owner);
+            if let Ok(at) = list.binary_search_by(|(o, _)| o.cmp(owner)) {
+                list.remove(at);
+            }
             if list.is_empty() {
                 self.by_key.remove(key);
             }
@@ -90,5 +92,18 @@ mod tests {
         assert_eq!((changed, claims.winner(&7)), (400_001, Some((&0, &3))));
         claims.replace(&1, vec![(7, 1)], |_| changed += 1);
         assert_eq!((changed, claims.winner(&8)), (800_000, None));
+    }
+
+    #[test]
+    fn a_key_can_have_very_many_owners() {
+        let mut claims: Claims<u8, u32, u32> = Claims::default();
+        for owner in (0..50_000).rev() {
+            claims.replace(&owner, vec![(1, owner)], |_| ());
+        }
+        for owner in 0..50_000 {
+            assert_eq!(claims.winner(&1), Some((&owner, &owner)));
+            claims.replace(&owner, Vec::new(), |_| ());
+        }
+        assert_eq!(claims.winner(&1), None);
     }
 }

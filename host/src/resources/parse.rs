@@ -125,7 +125,15 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
     if api_version.is_empty() {
         return Err(error(kind_word, "apiVersion", "", "must be set"));
     }
-    let Some(kind) = kind_of(api_version, kind_word) else {
+    // A slip of the pen in the version must not make an object of Calico vanish without a word.
+    let calico = || match api_version.split_once('/') {
+        Some(("crd.projectcalico.org" | "projectcalico.org", _)) => {
+            kind_of("projectcalico.org/v3", kind_word)
+        }
+        _ => None,
+    };
+    let known = kind_of(api_version, kind_word);
+    let Some(kind) = known.or_else(calico) else {
         return Ok(Document::Ignored { api_version: shorten(api_version), kind: shorten(kind_word) });
     };
     let metadata = match map.get("metadata") {
@@ -166,7 +174,13 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
     };
     let key = ObjectKey { kind, namespace, name };
     let mut warnings = Vec::new();
-    let resource = convert(&key, document, &mut warnings);
+    let resource = match known {
+        Some(_) => convert(&key, document, &mut warnings),
+        None => {
+            let reason = "not a version that is read: one of crd.projectcalico.org/v1, projectcalico.org/v3";
+            Err(ObjectError::new(&key, "apiVersion", api_version, &ValueError::new(reason)))
+        }
+    };
     if resource.is_err() {
         // The object is not used: what else is odd about it does not matter.
         warnings.clear();
