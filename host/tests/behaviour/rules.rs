@@ -97,8 +97,8 @@ fn the_keys_of_pools_blocks_routes_and_filters() {
         (&pool["masquerade"], &pool["ipam"], &pool["disabled"]),
         (&json!(true), &json!(true), &json!(false))
     );
-    let pool = json_at(&a, "/calico/v1/ipam/v6/pool/fd44::0-64");
-    assert_eq!((&pool["cidr"], &pool["ipip"]), (&json!("fd44::0/64"), &json!("")));
+    let pool = json_at(&a, "/calico/v1/ipam/v6/pool/fd44::-64");
+    assert_eq!((&pool["cidr"], &pool["ipip"]), (&json!("fd44::/64"), &json!("")));
     assert_eq!((&pool["vxlan_mode"], &pool["ipam"]), (&json!("always"), &json!(false)));
     assert_eq!((&pool["disabled"], &pool["disableBGPExport"]), (&json!(true), &json!(true)));
     assert_eq!(
