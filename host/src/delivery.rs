@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::bird::check::{Check, Daemon, MissingDaemon};
-use crate::render::{RenderError, RenderedFile, Rendering, Text};
+use crate::render::{RenderedFile, Rendering, ResourceError, Text};
 use crate::stage::{self, Content, FileCheck, Options, Outcome, StageError, StagedFile};
 
 /// Where files go.
@@ -34,7 +34,7 @@ pub struct Group {
     /// The files, with their final destinations.
     pub files: Vec<RenderedFile>,
     /// What could not be rendered; a group with any such file is not touched.
-    pub errors: Vec<RenderError>,
+    pub errors: Vec<String>,
 }
 
 /// Why the files of two resources cannot both be written.
@@ -42,23 +42,26 @@ pub struct Group {
 #[error("two template resources write {}: give them different file names", .0.display())]
 pub struct SameDestination(pub PathBuf);
 
-/// Puts a rendering's files into groups. A resource without a group is one of its own.
+/// Puts a rendering's files into groups. A resource without a group is one of its own; one that cannot be used holds
+/// up its group and no other.
 ///
 /// # Errors
 /// Two files have one destination.
 pub fn groups(
     rendering: Rendering,
     resources: &[(String, PathBuf)],
+    unusable: &[ResourceError],
     to: &Destination,
 ) -> Result<Vec<Group>, SameDestination> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let empty = |name: &str| Group { name: name.to_owned(), files: Vec::new(), errors: Vec::new() };
+    for error in unusable {
+        let name = error.group.as_deref().unwrap_or_default();
+        groups.entry(name.to_owned()).or_insert_with(|| empty(name)).errors.push(error.to_string());
+    }
     let mut seen: Vec<PathBuf> = Vec::new();
     for (result, (name, dest)) in rendering.files.into_iter().zip(resources) {
-        let group = groups.entry(name.clone()).or_insert_with(|| Group {
-            name: name.clone(),
-            files: Vec::new(),
-            errors: Vec::new(),
-        });
+        let group = groups.entry(name.clone()).or_insert_with(|| empty(name));
         let dest = to.of(dest);
         if seen.contains(&dest) {
             return Err(SameDestination(dest));
@@ -66,16 +69,10 @@ pub fn groups(
         seen.push(dest.clone());
         match result {
             Ok(file) => group.files.push(RenderedFile { dest, ..file }),
-            Err(error) => group.errors.push(error),
+            Err(error) => group.errors.push(error.to_string()),
         }
     }
     Ok(groups.into_values().collect())
-}
-
-/// The name of a resource's group: its own, or one made of its file's name.
-pub fn group_name(group: Option<&str>, dest: &Path) -> String {
-    let own = || dest.file_name().map_or("file".to_owned(), |name| name.to_string_lossy().into_owned());
-    group.map_or_else(own, str::to_owned)
 }
 
 /// The reason of a group that nothing can check.

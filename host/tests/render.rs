@@ -407,7 +407,7 @@ fn bad_resources_are_named_and_stop_no_other() {
         ("f.toml", "[template]\nsrc=\"x.hbs\"\ndest=\"/f\"\nmodel=2"),
         ("g.toml", "[template]\nsrc=\"x.hbs\"\ndest=\"/g\"\nfamily=\"4\""),
         ("h.toml", "[template]\nsrc=\"x.hbs\"\ndest=\"/h\"\nkeys=[1]"),
-        ("i.toml", "[template]\nsrc=\"x.hbs\"\ndest=\"/i\"\nuid=-1"),
+        ("i.toml", "[template]\nsrc=\"x.hbs\"\ndest=\"/i\"\nuid=-2"),
         ("j.toml", "[template\n"),
         ("k.toml", "x=1\n[template]\nsrc=\"x.hbs\"\ndest=\"/k\""),
         ("l.toml", ""),

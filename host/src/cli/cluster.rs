@@ -110,18 +110,17 @@ impl Cluster {
             None => render::built_in(&node),
         };
         let mut resources = Vec::new();
-        let mut errors = Vec::new();
+        let mut unusable = Vec::new();
         for result in loaded {
             match result {
                 Ok(resource) => resources.push(resource),
-                Err(error) => errors.push(error.to_string()),
+                Err(error) if error.group.is_some() => unusable.push(error),
+                Err(error) => {
+                    bail!("nobody can tell which group this belongs to, so nothing was rendered: {error}")
+                }
             }
         }
-        if let Some(first) = errors.first() {
-            errors.iter().skip(1).for_each(|error| output::error(error));
-            bail!("a template resource cannot be used, so nothing was rendered: {first}");
-        }
-        if resources.is_empty() {
+        if resources.is_empty() && unusable.is_empty() {
             let folder = templates.confdir.clone().unwrap_or_default().join("conf.d");
             let there = if folder.is_dir() {
                 "there is no template resource (*.toml) in"
@@ -133,13 +132,11 @@ impl Cluster {
                 folder.display()
             );
         }
-        let named = resources.iter().map(|resource| {
-            (delivery::group_name(resource.group.as_deref(), &resource.dest), resource.dest.clone())
-        });
+        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone()));
         let named: Vec<(String, PathBuf)> = named.collect();
         let renderer = self.renderer.insert(Renderer::new(resources));
         let rendering = renderer.render(self.engine.snapshot());
-        Ok(delivery::groups(rendering, &named, to)?)
+        Ok(delivery::groups(rendering, &named, &unusable, to)?)
     }
 
     /// An error unless there is a node of the name asked for; it lists names that are near.

@@ -10,6 +10,8 @@ pub struct ResourceError {
     pub field: Option<String>,
     /// What is wrong.
     pub reason: String,
+    /// The group that the resource belongs to, if its file says as much; the group is held up, and no other.
+    pub group: Option<String>,
 }
 
 impl fmt::Display for ResourceError {

@@ -95,8 +95,14 @@ pub(super) fn load_all(
     files
         .into_iter()
         .map(|(file, text)| {
-            let fail = |(field, reason): Fault| ResourceError { file: file.clone(), field, reason };
-            let text = text.map_err(|reason| fail((None, reason)))?;
+            let unreadable = |reason| ResourceError { file: file.clone(), field: None, reason, group: None };
+            let text = text.map_err(unreadable)?;
+            let fail = |(field, reason): Fault| ResourceError {
+                file: file.clone(),
+                field,
+                reason,
+                group: group_of(&text),
+            };
             let resource = parse(&file, &text, sources, node).map_err(fail)?;
             if let Some(owner) = owners.insert(resource.dest.clone(), file.clone()) {
                 owners.insert(resource.dest.clone(), owner.clone());
@@ -105,6 +111,27 @@ pub(super) fn load_all(
             Ok(resource)
         })
         .collect()
+}
+
+/// The group that a resource means to belong to, whatever else is wrong with it.
+fn group_of(text: &str) -> Option<String> {
+    let root: Table = text.parse().ok()?;
+    let template = root.get("template")?;
+    let dest = Path::new(template.get("dest")?.as_str()?);
+    Some(group_name(template.get("group").and_then(Value::as_str), dest))
+}
+
+/// The name of a resource's group: its own, or one made of its file's name.
+fn group_name(group: Option<&str>, dest: &Path) -> String {
+    let own = || dest.file_name().map_or("file".to_owned(), |name| name.to_string_lossy().into_owned());
+    group.map_or_else(own, str::to_owned)
+}
+
+impl Resource {
+    /// The name of the group: that of the resource, or one made of its file's name.
+    pub fn group_name(&self) -> String {
+        group_name(self.group.as_deref(), &self.dest)
+    }
 }
 
 /// The field at fault and the reason.
@@ -223,6 +250,8 @@ impl Fields {
     fn number(&mut self, name: &str) -> Result<Option<u32>, Fault> {
         match self.0.remove(name) {
             None => Ok(None),
+            // The value that confd takes for "not set".
+            Some(Value::Integer(-1)) => Ok(None),
             Some(Value::Integer(n)) => u32::try_from(n).map(Some).map_err(|_| at(name, "out of range")),
             Some(_) => Err(at(name, "not a number")),
         }

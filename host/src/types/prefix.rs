@@ -82,7 +82,9 @@ impl FromStr for Prefix {
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let bad = || ValueError::new("not a prefix (an address, a slash and a length)");
-        let (_, len) = text.split_once('/').ok_or_else(bad)?;
+        let (address, len) = text.split_once('/').ok_or_else(bad)?;
+        // The parser of prefixes takes `010.0.0.0`, which means one thing to some readers and another to others.
+        address.parse::<IpAddr>().map_err(|_| bad())?;
         if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
             return Err(bad());
         }

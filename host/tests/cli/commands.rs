@@ -153,8 +153,17 @@ fn templates_that_cannot_be_used_are_errors() {
     fs::remove_dir_all(bench.path("conf")).unwrap();
     bench.run("templates export conf").ends(0);
     bench.put("conf/templates/bird.hbs", "{{#if}\n");
-    let ran = bench.run(line).ends(1).prints_nothing().tells("bird.toml").tells("bird6.toml");
+    let ran = bench.run(line).ends(1).tells("bird.toml").tells("bird6.toml");
     assert_eq!(ran.err.matches("error: ").count(), 2, "{}", ran.err);
+    // A resource that cannot be used holds up its own group and no other.
+    bench.run("templates export conf --force").ends(0);
+    bench.put("conf/conf.d/bird6_aggr.toml", "[template]\ndest = \"/x/bird6_aggr.cfg\"\ngroup = \"bird6\"\n");
+    let ran = bench.run(line).ends(1).tells("bird6_aggr.toml: `src`: missing").prints("bird6: FAILED");
+    assert!(ran.out.contains("bird.cfg"), "{}", ran.out);
+    assert!(bench.out().join("bird.cfg").exists(), "{}", ran.out);
+    assert!(!bench.out().join("bird6.cfg").exists(), "{}", ran.out);
+    bench.put("conf/conf.d/bird6_aggr.toml", "[templ");
+    bench.run(line).ends(1).prints_nothing().tells("nobody can tell which group");
     // An error while rendering names the file, the template and the line; the other group is written.
     bench.run("templates export conf --force").ends(0);
     bench.put("conf/templates/bird_ipam.hbs", "#\n{{nosuch.name}}\n");
