@@ -8,7 +8,8 @@
 //! Only this node's peerings and the global ones are computed: no other is ever read here, and with selectors on
 //! both sides there are as many as the square of the nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use rustc_hash::FxHashMap;
 use super::Work;
 use super::claims::Claims;
 use super::config::Configurations;
+use super::hash::AddressMap;
 use super::nodes::{Node, NodeChange, Nodes};
 use super::secrets::{Lookup, Secrets};
 use super::selectors::{SelectorId, Selectors};
@@ -171,7 +173,7 @@ pub(super) struct Peerings {
     specs: BTreeMap<Name, Spec>,
     workloads: BTreeMap<Name, WorkloadStatus>,
     users: FxHashMap<SelectorId, BTreeSet<Name>>,
-    by_address: FxHashMap<IpAddr, BTreeSet<Name>>,
+    by_address: AddressMap<IpAddr, BTreeSet<Name>>,
     by_secret: FxHashMap<Name, BTreeSet<Name>>,
     by_filter: FxHashMap<Name, BTreeSet<Name>>,
     by_workload_peer: FxHashMap<Name, BTreeSet<Name>>,
@@ -573,7 +575,7 @@ impl Peerings {
 }
 
 /// Removes a name from an index.
-fn forget<K: std::hash::Hash + Eq + Clone>(index: &mut FxHashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
+fn forget<K: Hash + Eq, S: BuildHasher>(index: &mut HashMap<K, BTreeSet<Name>, S>, key: &K, name: &Name) {
     if let Some(names) = index.get_mut(key) {
         names.remove(name);
         if names.is_empty() {
