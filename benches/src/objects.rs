@@ -502,8 +502,11 @@ fn filter_name(i: u32) -> Name {
 
 /// A filter with these rules, and their JSON.
 pub(crate) fn filter(name: Name, v4: FilterRules, v6: FilterRules) -> BgpFilter {
-    let json = filter_spec(&v4, &v6).to_string().into();
-    BgpFilter { name, v4, v6, json }
+    let spec = filter_spec(&v4, &v6);
+    let json = format!(
+        r#"{{"kind":"BGPFilter","apiVersion":"projectcalico.org/v3","metadata":{{"name":"{name}"}},"spec":{spec}}}"#
+    );
+    BgpFilter { name, v4, v6, json: json.into() }
 }
 
 fn rule(random: &mut Random, family: Family) -> Rule {

@@ -2,18 +2,20 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::hash::AddressMap;
+
 /// Who claims which key with which value: the lowest owner of a key wins, whatever the order of arrival.
 ///
 /// It is how "first wins" stays true incrementally: when the winner goes, the next one is already there.
 #[derive(Debug)]
 pub(super) struct Claims<K, O, V> {
-    by_key: FxHashMap<K, Vec<(O, V)>>,
+    by_key: AddressMap<K, Vec<(O, V)>>,
     by_owner: FxHashMap<O, Vec<K>>,
 }
 
 impl<K, O, V> Default for Claims<K, O, V> {
     fn default() -> Self {
-        Self { by_key: FxHashMap::default(), by_owner: FxHashMap::default() }
+        Self { by_key: AddressMap::default(), by_owner: FxHashMap::default() }
     }
 }
 

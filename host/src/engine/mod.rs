@@ -13,6 +13,7 @@ mod batch;
 mod claims;
 mod config;
 mod filters;
+mod hash;
 mod keys;
 pub mod model;
 mod nodes;
@@ -31,8 +32,6 @@ mod writer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
 pub use reports::{Report, Severity};
 pub use settings::{RouterId, Settings};
@@ -43,6 +42,7 @@ use crate::types::{Family, Name};
 use claims::Claims;
 use config::{Configurations, Effective};
 use filters::Filters;
+use hash::AddressMap;
 use model::Peer;
 use nodes::Nodes;
 use peerings::{PeeringKey, Peerings};
@@ -86,7 +86,7 @@ pub struct Engine {
     secrets: Secrets,
     filters: Filters,
     peerings: Peerings,
-    placed: FxHashMap<PeeringKey, Placed>,
+    placed: AddressMap<PeeringKey, Placed>,
     own: [Option<Own>; 2],
     mesh: Option<Mesh>,
     mesh_peers: Claims<std::net::IpAddr, Name, Peer>,
@@ -127,7 +127,7 @@ impl Engine {
             secrets: Secrets::default(),
             filters: Filters::default(),
             peerings: Peerings::default(),
-            placed: FxHashMap::default(),
+            placed: AddressMap::default(),
             own: [None, None],
             mesh: None,
             mesh_peers: Claims::default(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use rustc_hash::FxHashMap;
 
+use super::hash::AddressMap;
 use super::view::ViewWriter;
 use super::{View, keys};
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp};
@@ -110,7 +111,7 @@ impl NodeChange {
 pub(super) struct Nodes {
     sources: FxHashMap<Name, [Said; 2]>,
     nodes: OrdMap<Name, Arc<Node>>,
-    by_address: FxHashMap<IpAddr, BTreeSet<Name>>,
+    by_address: AddressMap<IpAddr, BTreeSet<Name>>,
 }
 
 /// The place of each source in [`Nodes::sources`].

@@ -11,7 +11,8 @@
 mod active;
 mod compute;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use rustc_hash::FxHashMap;
 use super::Work;
 use super::claims::Claims;
 use super::config::Configurations;
+use super::hash::AddressMap;
 use super::nodes::{NodeChange, Nodes};
 use super::secrets::{Lookup, Secrets};
 use super::selectors::{SelectorId, Selectors};
@@ -129,7 +131,7 @@ pub(super) struct Peerings {
     specs: BTreeMap<Name, Spec>,
     workloads: BTreeMap<Name, WorkloadStatus>,
     users: FxHashMap<SelectorId, BTreeSet<Name>>,
-    by_address: FxHashMap<IpAddr, BTreeSet<Name>>,
+    by_address: AddressMap<IpAddr, BTreeSet<Name>>,
     by_secret: FxHashMap<Name, BTreeSet<Name>>,
     by_filter: FxHashMap<Name, BTreeSet<Name>>,
     by_workload_peer: FxHashMap<Name, BTreeSet<Name>>,
@@ -532,7 +534,7 @@ impl Peerings {
 }
 
 /// Removes a name from an index.
-fn forget<K: std::hash::Hash + Eq + Clone>(index: &mut FxHashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
+fn forget<K: Hash + Eq, S: BuildHasher>(index: &mut HashMap<K, BTreeSet<Name>, S>, key: &K, name: &Name) {
     if let Some(names) = index.get_mut(key) {
         names.remove(name);
         if names.is_empty() {
