@@ -194,42 +194,15 @@ impl Peerings {
         reports: &mut Reports,
         work: &mut Work,
     ) {
+        // The new selectors are taken before the old ones are given back: those that stay are not evaluated again.
+        let new = peer.map(|peer| spec_of(name, peer, nodes, selectors, reports, work));
         if let Some(old) = self.specs.remove(name) {
             self.unlink(name, &old, selectors);
         }
-        let Some(peer) = peer else { return };
-        let key = ObjectKey::global(Kind::BgpPeer, name.clone());
-        reports.clear(&key, "selectors");
-        let mut acquire = |field: &str, text: &Text| {
-            selectors.acquire(text, nodes, work).map_err(|error| {
-                let reason = ValueError::new(format!(
-                    "column {}: {}; it matches nothing",
-                    error.column, error.message
-                ));
-                reports.left_out_part("selectors", ObjectError::new(&key, field, text, &reason));
-            })
-        };
-        let scope = match &peer.scope {
-            Scope::Selector(text) => acquire("spec.nodeSelector", text).ok(),
-            _ => None,
-        };
-        let remote = match &peer.remote {
-            Some(RemoteEnd::Nodes(text)) => acquire("spec.peerSelector", text).ok(),
-            _ => None,
-        };
-        let filters = peer.filters.clone().into();
-        let spec = Spec {
-            peer: peer.into(),
-            filters,
-            scope,
-            remote,
-            password: None,
-            unusable: false,
-            forward: None,
-            reverse: false,
-        };
-        self.link(name, &spec);
-        self.specs.insert(name.clone(), spec);
+        if let Some(new) = new {
+            self.link(name, &new);
+            self.specs.insert(name.clone(), new);
+        }
     }
 
     fn link(&mut self, name: &Name, spec: &Spec) {
@@ -581,6 +554,45 @@ fn forget<K: Hash + Eq, S: BuildHasher>(index: &mut HashMap<K, BTreeSet<Name>, S
         if names.is_empty() {
             index.remove(key);
         }
+    }
+}
+
+/// A BGPPeer with its selectors taken into use.
+fn spec_of(
+    name: &Name,
+    peer: Box<BgpPeer>,
+    nodes: &Nodes,
+    selectors: &mut Selectors,
+    reports: &mut Reports,
+    work: &mut Work,
+) -> Spec {
+    let key = ObjectKey::global(Kind::BgpPeer, name.clone());
+    reports.clear(&key, "selectors");
+    let mut acquire = |field: &str, text: &Text| {
+        selectors.acquire(text, nodes, work).map_err(|error| {
+            let reason =
+                ValueError::new(format!("column {}: {}; it matches nothing", error.column, error.message));
+            reports.left_out_part("selectors", ObjectError::new(&key, field, text, &reason));
+        })
+    };
+    let scope = match &peer.scope {
+        Scope::Selector(text) => acquire("spec.nodeSelector", text).ok(),
+        _ => None,
+    };
+    let remote = match &peer.remote {
+        Some(RemoteEnd::Nodes(text)) => acquire("spec.peerSelector", text).ok(),
+        _ => None,
+    };
+    let filters = peer.filters.clone().into();
+    Spec {
+        peer: peer.into(),
+        filters,
+        scope,
+        remote,
+        password: None,
+        unusable: false,
+        forward: None,
+        reverse: false,
     }
 }
 
