@@ -155,10 +155,10 @@ impl ViewWriter {
         let mut folders: FxHashSet<&str> = FxHashSet::default();
         for key in &self.touched {
             let mut path = &**key;
-            while folders.insert(path) {
-                match path.rfind('/') {
-                    Some(at) => path = &path[..at],
-                    None => break,
+            while let Some(at) = path.rfind('/') {
+                path = &path[..at];
+                if !folders.insert(path) {
+                    break;
                 }
             }
         }
@@ -168,6 +168,10 @@ impl ViewWriter {
                 None => drop(view.revisions.insert(path.into(), revision)),
             }
         }
-        self.touched.len()
+        let keys = self.touched.len();
+        for key in self.touched {
+            view.revisions.insert(key, revision);
+        }
+        keys
     }
 }
