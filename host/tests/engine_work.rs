@@ -162,6 +162,21 @@ fn a_peer_of_this_node() {
 }
 
 #[test]
+fn a_peer_that_keeps_its_selectors() {
+    let spec =
+        json!({"nodeSelector": "rack == 'r7'", "peerIP": "172.16.0.7", "asNumber": 65007, "filters": ["f"]});
+    check(work(1, 0, 0, 0), || vec![event(&peer("tor-007", spec.clone())), event(&filter("11.0.0.0/8"))]);
+}
+
+#[test]
+fn a_configuration_that_comes_with_its_services() {
+    let mut engine = Engine::new(Settings::new("node-00000".parse().unwrap()));
+    let services = (0..50).flat_map(|i| [service(i, "192.0.2.1"), slice(i, "node-00000")]);
+    engine.apply(services.chain([configuration(json!({}))]).map(|object| event(&object)));
+    assert_eq!(engine.work().services_computed, 50, "each Service is computed once");
+}
+
+#[test]
 fn the_rules_of_a_filter() {
     check(work(1, 0, 0, 0), || vec![event(&filter("11.0.0.0/8"))]);
 }

@@ -610,16 +610,16 @@ impl Engine {
 
     fn settle_routes(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         let (mut routes, mut rejects) = (Texts::new(), Texts::new());
-        if rest.routes {
-            self.routes.refresh_configuration(&self.effective, self.advertising, &mut routes, &mut rejects);
-            let all: Vec<ServiceKey> = self.routes.services().cloned().collect();
-            for key in all {
-                let (config, advertising) = (&self.effective, self.advertising);
-                self.routes.refresh_service(&key, config, advertising, &mut routes, &mut self.work);
-            }
-        }
-        for key in &dirty.services {
-            let (config, advertising) = (&self.effective, self.advertising);
+        let (config, advertising) = (&self.effective, self.advertising);
+        let services: Vec<ServiceKey> = if rest.routes {
+            self.routes.refresh_configuration(config, advertising, &mut routes, &mut rejects);
+            // All that there are, and of the dirty ones those that are gone.
+            let gone = dirty.services.iter().filter(|key| !self.routes.has_service(key));
+            self.routes.services().chain(gone).cloned().collect()
+        } else {
+            dirty.services.iter().cloned().collect()
+        };
+        for key in &services {
             self.routes.refresh_service(key, config, advertising, &mut routes, &mut self.work);
         }
         for text in &routes {

@@ -97,6 +97,11 @@ impl Routes {
         self.services.keys()
     }
 
+    /// Whether there is such a Service.
+    pub(super) fn has_service(&self, key: &ServiceKey) -> bool {
+        self.services.contains_key(key)
+    }
+
     /// Computes the routes of one Service; returns nothing, notes the routes that may differ.
     pub(super) fn refresh_service(
         &mut self,
