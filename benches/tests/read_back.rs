@@ -40,15 +40,15 @@ fn check(format: Format, write: fn(&ClusterSpec, &mut Vec<u8>) -> io::Result<()>
 
 #[test]
 fn yaml() {
-    check(Format::Yaml, |spec, out| write_yaml(spec, out));
+    check(Format::Yaml, write_yaml);
 }
 
 #[test]
 fn json() {
-    check(Format::Json, |spec, out| write_json(spec, out));
+    check(Format::Json, write_json);
 }
 
 #[test]
 fn json_lines() {
-    check(Format::Json, |spec, out| write_json_lines(spec, out));
+    check(Format::Json, write_json_lines);
 }
