@@ -39,6 +39,7 @@ fn main() -> Result<()> {
     );
 
     let program = args.tailorbird.unwrap_or_else(built);
+    let said = folder.path().join("said");
     let begin = Instant::now();
     let mut child = Command::new(&program)
         .args(["render", "--no-check", "--objects"])
@@ -47,12 +48,12 @@ fn main() -> Result<()> {
         .arg(folder.path().join("out"))
         .args(["--node", &spec.node_name(0)])
         .stdout(Stdio::null())
+        .stderr(File::create(&said).context("a file for the warnings")?)
         .spawn()
         .with_context(|| format!("{}: cannot be run", program.display()))?;
-    let peak = watch(&mut child)?;
-    println!("{}: {:.2} s, peak {:.1} MiB resident", program.display(), begin.elapsed().as_secs_f64(), {
-        mebibytes(peak)
-    });
+    let peak = watch(&mut child).with_context(|| std::fs::read_to_string(&said).unwrap_or_default())?;
+    let seconds = begin.elapsed().as_secs_f64();
+    println!("{}: {seconds:.2} s, peak {:.1} MiB resident", program.display(), mebibytes(peak));
     Ok(())
 }
 
