@@ -1,10 +1,9 @@
 //! The configuration, the nodes, and this node.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Dirty, Rest};
-use crate::engine::nodes::{self, Node, NodeChange};
+use crate::engine::nodes::{self, Node};
 use crate::engine::pools::{BlockOwner, OwnBlock};
 use crate::engine::routes::Advertising;
 use crate::engine::sessions::Own;
@@ -80,7 +79,7 @@ impl Engine {
                 };
                 rest.all_wireguard |= wireguard(&change.old) != wireguard(&change.new);
             } else if change.facts() {
-                rest.wireguard.extend(wireguard_addresses(&change));
+                rest.wireguard.extend(change.addresses());
                 rest.mesh_nodes.insert(name);
             }
         }
@@ -122,8 +121,4 @@ impl Engine {
             dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
         }
     }
-}
-
-fn wireguard_addresses(change: &NodeChange) -> impl Iterator<Item = IpAddr> {
-    change.addresses().into_iter()
 }
