@@ -7,6 +7,8 @@
 //! - [`manifest`]: files and folders of objects in YAML or JSON, read as a stream;
 //! - [`engine`]: the pure core, which turns objects into an immutable, revisioned [`engine::Snapshot`];
 //! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
+//! - [`policy`]: what plugins change about a snapshot;
+//! - [`plugin`]: the sandbox that plugins run in, and the contract with them;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
@@ -20,6 +22,8 @@ pub mod delivery;
 pub mod engine;
 pub mod environment;
 pub mod manifest;
+pub mod plugin;
+pub mod policy;
 pub mod render;
 pub mod resources;
 pub mod stage;

@@ -4,6 +4,7 @@
 
 mod address;
 mod community;
+mod key_pattern;
 mod name;
 mod number;
 mod prefix;
@@ -11,6 +12,7 @@ mod secret;
 
 pub use address::{ClusterId, Endpoint, Family, InterfaceAddress};
 pub use community::Community;
+pub use key_pattern::KeyPattern;
 pub use name::{InterfacePattern, Name};
 pub use number::{AsNumber, Port, Priority, Seconds};
 pub use prefix::Prefix;

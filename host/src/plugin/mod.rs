@@ -1,0 +1,3 @@
+//! WebAssembly plugins: what loads, limits and calls them.
+
+pub mod contract;

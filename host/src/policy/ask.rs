@@ -1,0 +1,152 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::engine::View;
+use crate::plugin::contract::{filter, peers};
+use crate::types::KeyPattern;
+
+/// Plugins, in the operator's order, during one rendering.
+pub trait Plugins {
+    /// What is known of each.
+    fn facts(&self) -> &[Facts];
+
+    /// Asks a plugin, by its place in [`Plugins::facts`], which peerings there are to be.
+    ///
+    /// # Errors
+    /// The plugin trapped, went over a limit, refused, or is in quarantine.
+    fn select(&mut self, plugin: usize, request: &peers::Request) -> Result<Asked<peers::Answer>, CallError>;
+
+    /// Asks a plugin what becomes of routes.
+    ///
+    /// # Errors
+    /// As [`Plugins::select`].
+    fn advertise(
+        &mut self,
+        plugin: usize,
+        request: &filter::AdvertiseRequest,
+    ) -> Result<Asked<filter::AdvertiseAnswer>, CallError>;
+
+    /// Asks a plugin for the rules of sessions.
+    ///
+    /// # Errors
+    /// As [`Plugins::select`].
+    fn rules(
+        &mut self,
+        plugin: usize,
+        request: &filter::RulesRequest,
+    ) -> Result<Asked<filter::RulesAnswer>, CallError>;
+}
+
+/// What the overlay must know of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// The name, unique among the plugins.
+    pub name: Arc<str>,
+    /// What tells this plugin from another one in its place: its bytes, settings and rights. Answers that are kept
+    /// belong to one identity.
+    pub identity: u64,
+    /// Whether it exports `peers`.
+    pub peers: bool,
+    /// Whether it exports `filter`.
+    pub filter: bool,
+    /// What happens when it fails.
+    pub on_error: OnError,
+    /// Where its rules stand.
+    pub placement: Placement,
+    /// The keys that it may read.
+    pub rights: Rights,
+}
+
+/// What happens when a plugin fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnError {
+    /// The rendering is abandoned; the last good files stay.
+    #[default]
+    Keep,
+    /// What it was asked about fails closed: candidates are dropped, routes are not originated, sessions refuse every route.
+    Reject,
+    /// It is as if the plugin had not been asked.
+    Skip,
+}
+
+/// Where a plugin's rules stand among a peer's own BGPFilters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// Before them.
+    #[default]
+    Before,
+    /// Behind them: only routes that they let through, and did not accept, come to it.
+    After,
+}
+
+/// The keys that a plugin may read: what its manifest wants and the operator grants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Rights(pub Arc<[KeyPattern]>);
+
+impl Rights {
+    /// Whether a key may be read.
+    pub fn allow(&self, key: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.covers(key))
+    }
+
+    /// Whether anything at or below a path may be read.
+    pub fn meet(&self, path: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.meets(path))
+    }
+}
+
+/// An answer, and what of the view it depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked<T> {
+    /// The answer as the plugin gave it; nothing of it has been checked.
+    pub answer: T,
+    /// What was read.
+    pub reads: Reads,
+}
+
+/// The keys and paths that calls read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Keys, there or not.
+    pub keys: BTreeSet<Arc<str>>,
+    /// Paths that were listed.
+    pub paths: BTreeSet<Arc<str>>,
+    /// The revision itself.
+    pub revision: bool,
+}
+
+impl Reads {
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.paths.is_empty() && !self.revision
+    }
+
+    /// Adds what other calls read.
+    pub fn extend(&mut self, other: Reads) {
+        self.keys.extend(other.keys);
+        self.paths.extend(other.paths);
+        self.revision |= other.revision;
+    }
+
+    /// Whether anything that was read may be another since a revision. `now` is the revision of `view`.
+    pub fn changed_since(&self, revision: u64, now: u64, view: &View) -> bool {
+        let changed = |path: &Arc<str>| view.revision_of(path) > revision;
+        (self.revision && now > revision) || self.keys.iter().any(changed) || self.paths.iter().any(changed)
+    }
+}
+
+/// Why a plugin gave no answer that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("plugin {plugin}: {call}: {cause}")]
+pub struct CallError {
+    /// The plugin.
+    pub plugin: Arc<str>,
+    /// The call, as `peers.select`.
+    pub call: &'static str,
+    /// What went wrong: the guest's own message first.
+    pub cause: String,
+}
