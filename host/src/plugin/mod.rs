@@ -1,3 +1,17 @@
 //! WebAssembly plugins: what loads, limits and calls them.
+//!
+//! A plugin is a component of the contract in `guest-sdk/wit`. It is read and checked ([`PluginFile`]) before anything of it
+//! is compiled, compiled once ([`Sandbox`]), and given a store of its own in every rendering ([`Session`]) with limits on all
+//! that it can use ([`Limits`]). What it answers is raw: [`crate::policy`] checks it.
 
+pub mod config;
 pub mod contract;
+mod error;
+mod limits;
+mod manifest;
+mod signature;
+
+pub use error::LoadError;
+pub use limits::{Limits, MAX_MEMORY};
+pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, PluginFile};
+pub use signature::{PublicKey, signature_path};

@@ -1,0 +1,176 @@
+//! The operator's word on plugins: `tailorbird.toml`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::LoadError;
+use super::limits::Limits;
+use super::manifest::Digest;
+use super::signature::PublicKey;
+use crate::policy::{OnError, Placement};
+use crate::types::KeyPattern;
+
+/// The file as it was read, with every path made absolute or relative to where the program runs.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// The plugins in their order.
+    pub plugins: Vec<Entry>,
+    /// Keys that sign plugins; when there are any, every plugin needs a signature.
+    pub keys: Vec<PublicKey>,
+    /// Where compiled plugins are kept.
+    pub cache: Option<PathBuf>,
+}
+
+/// A plugin as the operator wants it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The component.
+    pub path: PathBuf,
+    /// The name here, where it is not to be the manifest's.
+    pub name: Option<String>,
+    /// The digest that the component must have.
+    pub digest: Option<Digest>,
+    /// What it may read.
+    pub grants: Grants,
+    /// Its settings.
+    pub settings: Map<String, Value>,
+    /// What it may use.
+    pub limits: Limits,
+    /// What happens when it fails.
+    pub on_error: OnError,
+    /// Where its rules stand.
+    pub placement: Placement,
+}
+
+/// What a plugin may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grants {
+    /// All that it wants: for a quick try.
+    All,
+    /// These keys; the file that a missing one belongs into.
+    Listed(Vec<KeyPattern>),
+}
+
+impl Entry {
+    /// A plugin with all that it wants and every setting at its default.
+    pub fn trial(path: PathBuf) -> Self {
+        Self {
+            path,
+            name: None,
+            digest: None,
+            grants: Grants::All,
+            settings: Map::new(),
+            limits: Limits::default(),
+            on_error: OnError::default(),
+            placement: Placement::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    #[serde(default)]
+    plugins: Common,
+    #[serde(default)]
+    plugin: Vec<EntryForm>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Common {
+    keys: Vec<PathBuf>,
+    cache: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryForm {
+    path: PathBuf,
+    name: Option<String>,
+    sha256: Option<String>,
+    #[serde(default)]
+    grants: Vec<String>,
+    #[serde(default)]
+    settings: Map<String, Value>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    on_error: OnError,
+    #[serde(default)]
+    placement: Placement,
+    #[serde(default)]
+    order: i64,
+}
+
+impl Configuration {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file, or a key that it names, cannot be read, or something in it is wrong; the error says where.
+    pub fn read(path: &Path) -> Result<Self, LoadError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| LoadError::new(&shown, format!("cannot be read: {error}")))?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of the file at `path`; paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// As [`Configuration::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, LoadError> {
+        let shown = path.display().to_string();
+        let fail = |reason: String| LoadError::new(&shown, reason);
+        let form: FileForm = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let mut keys = Vec::new();
+        for key in form.plugins.keys {
+            let key = folder.join(key);
+            let text = std::fs::read_to_string(&key)
+                .map_err(|error| fail(format!("plugins.keys: {}: {error}", key.display())))?;
+            let key =
+                PublicKey::from_pem(&text).map_err(|error| fail(format!("plugins.keys: {} {error}", key.display())))?;
+            keys.push(key);
+        }
+        let mut plugins = Vec::new();
+        for (index, form) in form.plugin.into_iter().enumerate() {
+            let order = form.order;
+            let shown = format!("[[plugin]] number {} ({})", index + 1, form.path.display());
+            plugins.push((order, entry(form, folder).map_err(|reason| fail(format!("{shown}: {reason}")))?));
+        }
+        // The order in the file decides among equals.
+        plugins.sort_by_key(|(order, _)| *order);
+        Ok(Self {
+            plugins: plugins.into_iter().map(|(_, entry)| entry).collect(),
+            keys,
+            cache: form.plugins.cache.map(|cache| folder.join(cache)),
+        })
+    }
+}
+
+fn entry(form: EntryForm, folder: &Path) -> Result<Entry, String> {
+    let digest = match form.sha256 {
+        None => None,
+        Some(text) => {
+            Some(Digest::parse(&text).ok_or_else(|| format!("sha256 = {text:?}: not 64 hexadecimal digits"))?)
+        }
+    };
+    let grants = form.grants.iter().map(|text| text.parse().map_err(|error| format!("grants: {text:?}: {error}")));
+    let grants = grants.collect::<Result<Vec<KeyPattern>, String>>()?;
+    if let Some(fault) = form.limits.fault() {
+        return Err(fault);
+    }
+    Ok(Entry {
+        path: folder.join(form.path),
+        name: form.name,
+        digest,
+        grants: Grants::Listed(grants),
+        settings: form.settings,
+        limits: form.limits,
+        on_error: form.on_error,
+        placement: form.placement,
+    })
+}
