@@ -66,6 +66,22 @@ impl View {
         self.range(prefix).map(|(key, entry)| (&**key, &*entry.value))
     }
 
+    /// The same from the first key behind `after`.
+    pub fn list_after<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+        let prefix = prefix.trim_end_matches('/');
+        let from: Arc<str> = after.filter(|after| *after > prefix).unwrap_or(prefix).into();
+        self.entries
+            .range(from..)
+            .skip_while(move |(key, _)| after.is_some_and(|after| ***key <= *after))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .filter(move |(key, _)| covers(prefix, key))
+            .map(|(key, entry)| (&**key, &*entry.value))
+    }
+
     /// The same with passwords: for templates alone.
     pub fn reveal_list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
         self.range(prefix)

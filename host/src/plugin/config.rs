@@ -124,15 +124,16 @@ impl Configuration {
     pub fn parse(text: &str, path: &Path) -> Result<Self, LoadError> {
         let shown = path.display().to_string();
         let fail = |reason: String| LoadError::new(&shown, reason);
-        let form: FileForm = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
+        let form: FileForm =
+            toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let mut keys = Vec::new();
         for key in form.plugins.keys {
             let key = folder.join(key);
             let text = std::fs::read_to_string(&key)
                 .map_err(|error| fail(format!("plugins.keys: {}: {error}", key.display())))?;
-            let key =
-                PublicKey::from_pem(&text).map_err(|error| fail(format!("plugins.keys: {} {error}", key.display())))?;
+            let key = PublicKey::from_pem(&text)
+                .map_err(|error| fail(format!("plugins.keys: {} {error}", key.display())))?;
             keys.push(key);
         }
         let mut plugins = Vec::new();
@@ -154,11 +155,12 @@ impl Configuration {
 fn entry(form: EntryForm, folder: &Path) -> Result<Entry, String> {
     let digest = match form.sha256 {
         None => None,
-        Some(text) => {
-            Some(Digest::parse(&text).ok_or_else(|| format!("sha256 = {text:?}: not 64 hexadecimal digits"))?)
-        }
+        Some(text) => Some(
+            Digest::parse(&text).ok_or_else(|| format!("sha256 = {text:?}: not 64 hexadecimal digits"))?,
+        ),
     };
-    let grants = form.grants.iter().map(|text| text.parse().map_err(|error| format!("grants: {text:?}: {error}")));
+    let grants =
+        form.grants.iter().map(|text| text.parse().map_err(|error| format!("grants: {text:?}: {error}")));
     let grants = grants.collect::<Result<Vec<KeyPattern>, String>>()?;
     if let Some(fault) = form.limits.fault() {
         return Err(fault);

@@ -12,7 +12,7 @@ pub struct Limits {
     pub fuel_per_rendering: u64,
     /// Bytes of memory; 32 MiB, at most 256 MiB.
     pub memory: usize,
-    /// Entries of all tables; 20,000.
+    /// Entries of a table; 20,000, which is also the most.
     pub table_elements: usize,
     /// Bytes that one call between guest and host may hand to the host, to which 256 for each item are added; 1 MiB.
     pub host_call_bytes: usize,
@@ -31,6 +31,9 @@ pub struct Limits {
 /// The most memory that an operator can allow a plugin.
 pub const MAX_MEMORY: usize = 256 << 20;
 
+/// The most entries that a table can have.
+pub(super) const MAX_TABLE: usize = 20_000;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -38,7 +41,7 @@ impl Default for Limits {
             fuel_per_item: 20_000,
             fuel_per_rendering: 500_000_000,
             memory: 32 << 20,
-            table_elements: 20_000,
+            table_elements: MAX_TABLE,
             host_call_bytes: 1 << 20,
             list_page: 1000,
             component: 10 << 20,
@@ -57,7 +60,7 @@ impl Limits {
             ("fuel_per_item", self.fuel_per_item, 0, 1_000_000_000),
             ("fuel_per_rendering", self.fuel_per_rendering, 1, 1_000_000_000_000),
             ("memory", self.memory as u64, 64 << 10, MAX_MEMORY as u64),
-            ("table_elements", self.table_elements as u64, 1, 1_000_000),
+            ("table_elements", self.table_elements as u64, 1, MAX_TABLE as u64),
             ("host_call_bytes", self.host_call_bytes as u64, 1024, 1 << 30),
             ("list_page", self.list_page.into(), 1, 1000),
             ("component", self.component as u64, 1, 64 << 20),
@@ -65,9 +68,10 @@ impl Limits {
             ("log_line", self.log_line as u64, 1, 64 << 10),
             ("log_lines_per_second", self.log_lines_per_second.into(), 0, 10_000),
         ];
-        ranges.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value)).map(|(name, value, min, max)| {
-            format!("limits.{name} = {value}: must be {min} to {max}")
-        })
+        ranges
+            .into_iter()
+            .find(|(_, value, min, max)| !(min..=max).contains(&value))
+            .map(|(name, value, min, max)| format!("limits.{name} = {value}: must be {min} to {max}"))
     }
 
     /// The fuel of a call that hands over some items.

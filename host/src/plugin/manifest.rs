@@ -144,7 +144,9 @@ impl PluginFile {
         let fail = |reason: String| LoadError::new(shown, reason);
         let Sections { manifest, imports, exports } = sections(&bytes).map_err(fail)?;
         let manifest = manifest.ok_or_else(|| {
-            fail(format!("has no manifest (custom section `{MANIFEST_SECTION}`): `tailorbird plugin build` puts it in"))
+            fail(format!(
+                "has no manifest (custom section `{MANIFEST_SECTION}`): `tailorbird plugin build` puts it in"
+            ))
         })?;
         let manifest: Manifest = serde_json::from_slice(&manifest)
             .map_err(|error| fail(format!("its manifest cannot be read: {error}")))?;
@@ -158,9 +160,10 @@ impl PluginFile {
                 manifest.contract
             )));
         }
-        let wants = manifest.wants.iter().map(|text| {
-            text.parse().map_err(|error| fail(format!("its manifest: wants {text:?}: {error}")))
-        });
+        let wants = manifest
+            .wants
+            .iter()
+            .map(|text| text.parse().map_err(|error| fail(format!("its manifest: wants {text:?}: {error}"))));
         let wants = wants.collect::<Result<Vec<KeyPattern>, _>>()?;
         for import in &imports {
             match interface(import) {
@@ -177,7 +180,9 @@ impl PluginFile {
                 Some("filter") => interfaces.filter = true,
                 Some("functions") => interfaces.functions = true,
                 _ if export.starts_with(PACKAGE) => {
-                    return Err(fail(format!("exports `{export}`, which version {CONTRACT} of the contract does not have")));
+                    return Err(fail(format!(
+                        "exports `{export}`, which version {CONTRACT} of the contract does not have"
+                    )));
                 }
                 _ => {}
             }
@@ -224,13 +229,16 @@ struct Sections {
 /// Reads the outermost sections.
 fn sections(bytes: &[u8]) -> Result<Sections, String> {
     let mut found = Sections { manifest: None, imports: Vec::new(), exports: Vec::new() };
-    let broken = |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
+    let broken =
+        |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
     let mut depth = 0usize;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(broken)? {
             Payload::Version { encoding, .. } => {
                 if depth == 0 && encoding == Encoding::Module {
-                    return Err("is a core module, not a component: `tailorbird plugin build` makes one".to_owned());
+                    return Err(
+                        "is a core module, not a component: `tailorbird plugin build` makes one".to_owned()
+                    );
                 }
                 depth += 1;
             }

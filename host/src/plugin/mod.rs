@@ -4,14 +4,27 @@
 //! is compiled, compiled once ([`Sandbox`]), and given a store of its own in every rendering ([`Session`]) with limits on all
 //! that it can use ([`Limits`]). What it answers is raw: [`crate::policy`] checks it.
 
+mod cache;
 pub mod config;
 pub mod contract;
 mod error;
+mod function;
+mod guest;
+mod health;
 mod limits;
 mod manifest;
+mod native;
+mod sandbox;
+mod session;
+mod set;
 mod signature;
 
 pub use error::LoadError;
+pub use function::Function;
+pub use guest::LogLine;
 pub use limits::{Limits, MAX_MEMORY};
 pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, PluginFile};
+pub use sandbox::Sandbox;
+pub use session::{Session, Usage};
+pub use set::{ActiveSet, PluginSet};
 pub use signature::{PublicKey, signature_path};

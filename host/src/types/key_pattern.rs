@@ -53,8 +53,14 @@ impl FromStr for KeyPattern {
         if text.len() > 1024 || text.contains(char::is_control) {
             return Err(ValueError::new("not a path of keys: too long, or with control characters"));
         }
-        if trimmed.split('/').skip(1).any(|segment| segment.is_empty() || (segment.contains('*') && segment != "*")) {
-            return Err(ValueError::new("not a path of keys: an empty segment, or `*` beside other characters"));
+        if trimmed
+            .split('/')
+            .skip(1)
+            .any(|segment| segment.is_empty() || (segment.contains('*') && segment != "*"))
+        {
+            return Err(ValueError::new(
+                "not a path of keys: an empty segment, or `*` beside other characters",
+            ));
         }
         Ok(Self { text: trimmed.into() })
     }
@@ -87,7 +93,9 @@ mod tests {
             assert_eq!(labels.covers(key), covered, "{key}");
         }
         assert!(pattern("/").covers("/x") && pattern("/").covers_pattern(&labels));
-        assert!(pattern("/tailorbird").covers_pattern(&labels) && !labels.covers_pattern(&pattern("/tailorbird")));
+        assert!(
+            pattern("/tailorbird").covers_pattern(&labels) && !labels.covers_pattern(&pattern("/tailorbird"))
+        );
         assert!(!pattern("/tailorbird/v1/node/a").covers_pattern(&labels));
         assert!(labels.meets("/tailorbird/v1") && labels.meets("/") && labels.meets("/tailorbird/v1/node/b"));
         assert!(!labels.meets("/calico") && !labels.meets("/tailorbird/v1/node/b/unschedulable"));

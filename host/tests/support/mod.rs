@@ -3,3 +3,4 @@
 
 pub mod bird;
 pub mod tokens;
+pub mod component;
