@@ -6,6 +6,7 @@ mod completions;
 mod diff;
 mod get;
 mod output;
+mod plugin;
 mod render;
 mod templates;
 
@@ -73,6 +74,8 @@ enum Command {
     Get(get::Args),
     /// Write out the built-in templates
     Templates(templates::Args),
+    /// Make plugins
+    Plugin(plugin::Args),
     /// Print the completions of a shell
     Completions(completions::Args),
 }
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
         Command::Templates(args) => templates::run(&args),
+        Command::Plugin(args) => plugin::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     exit.unwrap_or_else(|error| {
