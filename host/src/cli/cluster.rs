@@ -8,10 +8,12 @@ use anyhow::{anyhow, bail};
 use serde_json::json;
 
 use super::output::{self, Exit};
+use super::plugins::PluginArgs;
 use crate::delivery::{self, Destination, Group};
-use crate::engine::{Engine, Severity};
+use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
+use crate::plugin::PluginSet;
 use crate::render::{self, Renderer};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
@@ -27,6 +29,8 @@ pub(super) struct ClusterArgs {
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// Which templates.
@@ -40,6 +44,7 @@ pub(super) struct TemplateArgs {
 /// A cluster that was read.
 pub(super) struct Cluster {
     pub(super) engine: Engine,
+    pub(super) plugins: PluginSet,
     renderer: Option<Renderer>,
     problems: Vec<(Source, String)>,
     places: BTreeMap<ObjectKey, Source>,
@@ -47,20 +52,33 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the objects.
+    /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let paths: Vec<PathBuf> = args.objects.iter().map(|path| standard_input(path)).collect();
-        paths.iter().try_for_each(|path| require_manifests(path))?;
+        let plugins = args.plugins.load()?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
+        let status = environment::endpoint_status_folder(&lookup);
+        Self::read(&args.objects, Some(&status), settings, plugins)
+    }
+
+    /// Reads objects, and workloads from a folder, for these plugins.
+    pub(super) fn read(
+        objects: &[PathBuf],
+        workloads: Option<&Path>,
+        settings: Settings,
+        plugins: PluginSet,
+    ) -> anyhow::Result<Self> {
+        let paths: Vec<PathBuf> = objects.iter().map(|path| standard_input(path)).collect();
+        paths.iter().try_for_each(|path| require_manifests(path))?;
         let defaults = Defaults::new(settings.secret_namespace.clone());
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
         let loaded = files::load_manifests(&paths, &defaults, &mut batch);
-        let status = environment::endpoint_status_folder(&lookup);
-        let workload_errors = files::load_workloads(&status, &mut batch);
+        let workload_errors =
+            workloads.map_or_else(Vec::new, |folder| files::load_workloads(folder, &mut batch));
         batch.finish();
-        Ok(Self { engine, renderer: None, problems: loaded.problems, places: loaded.places, workload_errors })
+        let (problems, places) = (loaded.problems, loaded.places);
+        Ok(Self { engine, plugins, renderer: None, problems, places, workload_errors })
     }
 
     /// Tells the operator what was left out and what has no effect; returns how a command ends that does its work.

@@ -6,6 +6,8 @@ mod completions;
 mod diff;
 mod get;
 mod output;
+mod plugin;
+mod plugins;
 mod render;
 mod templates;
 
@@ -30,6 +32,7 @@ Exit codes:
 const ENVIRONMENT: &str = "\
 Environment:
   NODENAME              the node, unless --node is given
+  TAILORBIRD_CONFIG     the configuration file, unless --config is given
   TAILORBIRD_BIRD1      the folder of BIRD 1.x (bird, bird6), which checks files; else the PATH
   CALICO_K8S_NODE_REF   the node's name in Kubernetes, if it has another one there
   CALICO_ROUTER_ID      `hash` or an IPv4 address; else the node's own address
@@ -73,6 +76,8 @@ enum Command {
     Get(get::Args),
     /// Write out the built-in templates
     Templates(templates::Args),
+    /// Look into plugins and try them
+    Plugin(plugin::Args),
     /// Print the completions of a shell
     Completions(completions::Args),
 }
@@ -87,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
         Command::Templates(args) => templates::run(&args),
+        Command::Plugin(args) => plugin::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     exit.unwrap_or_else(|error| {

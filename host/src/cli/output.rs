@@ -67,6 +67,11 @@ pub(super) fn warning(text: &str) {
     tell("warning", 33, text);
 }
 
+/// Tells the operator of something that is as it was asked for, and that is good to know.
+pub(super) fn note(text: &str) {
+    tell("note", 36, text);
+}
+
 fn tell(word: &str, colour: u8, text: &str) {
     let mut out = io::stderr().lock();
     let coloured = wants_colour(&out);
