@@ -14,7 +14,7 @@ mod templates;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -85,7 +85,7 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log();
+    start_log(&cli.command);
     let exit = match cli.command {
         Command::Render(args) => render::run(&args),
         Command::Check(args) => check::run(&args),
@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
 
 /// Logs go to standard error; `BGP_LOGSEVERITYSCREEN` sets the level as it always did. Only this program's own events
 /// are logged: a library would log the values that it works on, passwords too.
-fn start_log() {
+fn start_log(command: &Command) {
     let level = match std::env::var("BGP_LOGSEVERITYSCREEN").unwrap_or_default().to_ascii_lowercase().as_str()
     {
         "trace" => tracing::Level::TRACE,
@@ -118,6 +118,10 @@ fn start_log() {
         .with_writer(std::io::stderr)
         .with_ansi(output::wants_colour(&std::io::stderr()))
         .without_time();
-    let own = Targets::new().with_target("tailorbird", level);
+    let mut own = Targets::new().with_target("tailorbird", level);
+    if let Command::Plugin(_) = command {
+        // What the plugin logs is part of what these print.
+        own = own.with_target("tailorbird::guest", LevelFilter::OFF);
+    }
     tracing_subscriber::registry().with(lines).with(own).init();
 }

@@ -1,6 +1,7 @@
 //! `tailorbird.toml`, `--config` and `--plugin`.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use crate::common::{Bench, Ran};
 use crate::component::Guest;
@@ -19,6 +20,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
         "key.pem",
         "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n",
     );
+    fs::set_permissions(bench.path("objects"), Permissions::from_mode(0o755)).unwrap();
     let wrong = "0".repeat(64);
     for (text, reasons) in [
         ("[[plugin]]\npaht = \"a\"\n", vec!["tailorbird.toml: ", "line 2", "unknown field `paht`"]),
@@ -75,7 +77,6 @@ fn what_is_wrong_with_the_configuration_is_said() {
         ),
     ] {
         bench.put("tailorbird.toml", text);
-        fs::set_permissions(bench.path("objects"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
         let ran = bench.run(&format!("{GET} --config tailorbird.toml")).ends(1).prints_nothing();
         for reason in reasons {

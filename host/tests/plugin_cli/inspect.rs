@@ -34,7 +34,7 @@ fn a_plugin_is_described() {
         about["functions"],
         json!([{
             "name": "f",
-            "help": "",
+            "help": "f",
             "parameters": [
                 { "name": "a", "kind": "any", "optional": true },
                 { "name": "b", "kind": "any", "optional": true },

@@ -71,7 +71,7 @@ fn a_call_that_fails_says_why() {
     put(&bench, "trap.wasm", &Guest::function("trap", "(unreachable)").component());
     let ran = run(&bench, &["trap.wasm", "--function", "f", "-o", "json"]).ends(1);
     assert_eq!(ran.json()["answer"], Value::Null);
-    ran.tells("error: functions.call: `f`: wasm `unreachable` instruction executed");
+    ran.tells("error: functions.call: `f`: wasm trap: wasm `unreachable` instruction executed");
     put(&bench, "loop.wasm", &Guest::function("loop", "(loop $l (br $l)) (unreachable)").component());
     run(&bench, &["loop.wasm", "--function", "f"]).ends(1).tells("used up its fuel of 10000000");
     put(&bench, "echo.wasm", &echo("echo").component());

@@ -1,19 +1,20 @@
 //! One call of one export of one plugin, recorded.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::answer;
+use super::recorder::{Recorder, Watch};
 use crate::cli::cluster::Cluster;
+use crate::cli::output::Exit;
 use crate::engine::{Engine, Settings, Snapshot, View};
 use crate::plugin::config::{Configuration, Entry};
-use crate::plugin::contract::{filter, functions::ParameterKind, log, peers};
+use crate::plugin::contract::{functions::ParameterKind, log};
 use crate::plugin::{Function, LoadError, LogLine, PluginSet, Sandbox, Session, Usage};
-use crate::policy::{Asked, CallError, Facts, OnError, Plugins, Reads};
+use crate::policy::{CallError, Plugins, Reads};
 use crate::types::Name;
 
 /// An export that can be called.
@@ -41,6 +42,11 @@ impl Export {
 
     pub(super) fn parse(name: &str) -> Option<Self> {
         Self::value_variants().iter().copied().find(|export| export.name() == name)
+    }
+
+    /// All of them.
+    pub(super) fn all() -> &'static [Self] {
+        Self::value_variants()
     }
 
     /// Those that a plugin has.
@@ -76,11 +82,14 @@ fn parse_settings(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// Loads one plugin with all that it wants to read, under the default limits.
-pub(super) fn load(file: &Path, settings: &Map<String, Value>) -> Result<PluginSet, LoadError> {
+pub(super) fn load(
+    sandbox: &Sandbox,
+    file: &Path,
+    settings: &Map<String, Value>,
+) -> Result<PluginSet, LoadError> {
     let entry = Entry { settings: settings.clone(), ..Entry::trial(file.to_owned()) };
     let configuration = Configuration { plugins: vec![entry], ..Configuration::default() };
-    let sandbox = Sandbox::new(None)?;
-    PluginSet::load(&sandbox, &configuration).map_err(|errors| {
+    PluginSet::load(sandbox, &configuration).map_err(|errors| {
         // One plugin has one error, unless its functions clash with each other.
         let reasons: Vec<String> = errors.iter().map(|error| error.reason.clone()).collect();
         let plugin = errors.into_iter().next().map_or_else(String::new, |error| error.plugin);
@@ -140,7 +149,7 @@ impl Question {
     }
 }
 
-fn names(exports: &[Export]) -> String {
+pub(super) fn names(exports: &[Export]) -> String {
     exports.iter().map(|export| export.name()).collect::<Vec<_>>().join(", ")
 }
 
@@ -182,6 +191,14 @@ impl Scene {
         let cluster = Cluster::read(objects, workloads, settings, set.clone())?;
         cluster.require_node()?;
         Ok(Self::Cluster(Box::new(cluster)))
+    }
+
+    /// Tells what is wrong with the objects, as [`Cluster::report`].
+    pub(super) fn report(&self) -> Exit {
+        match self {
+            Scene::Empty(_) => Exit::Done,
+            Scene::Cluster(cluster) => cluster.report(),
+        }
     }
 
     pub(super) fn snapshot(&self) -> &Snapshot {
@@ -271,7 +288,7 @@ pub(super) fn ask(set: &PluginSet, scene: &Scene, question: &Question) -> Outcom
             }
         }
         (Ok(()), Question::Policy(export)) => {
-            let mut recorder = Recorder::new(&mut session, *export);
+            let mut recorder = Recorder::new(&mut session, *export, Watch::Record);
             let error = derive(scene.snapshot(), &mut recorder).err();
             let Recorder { answers, reads, .. } = recorder;
             (answers.into_iter().reduce(merged), error, reads)
@@ -298,83 +315,35 @@ fn merged(first: Value, second: Value) -> Value {
     }
 }
 
-/// Passes on the calls of one export and notes what comes back; the plugin's other exports answer nothing.
-struct Recorder<'a> {
-    session: &'a mut Session,
+/// How long a rendering and its calls of one export took.
+pub(super) struct Timed {
+    /// The calls of the plugin.
+    pub(super) plugin: Duration,
+    /// All of it.
+    pub(super) whole: Duration,
+    /// The fuel of the calls.
+    pub(super) fuel: u64,
+}
+
+/// Times what a first rendering asks of an export, with an instance that is there already. Without the plugin itself, all
+/// calls answer nothing: what is left is the host's own work.
+pub(super) fn time(
+    set: &PluginSet,
+    scene: &Scene,
     export: Export,
-    facts: Vec<Facts>,
-    answers: Vec<Value>,
-    reads: Reads,
-}
-
-impl<'a> Recorder<'a> {
-    fn new(session: &'a mut Session, export: Export) -> Self {
-        let facts = session.facts().iter().map(|facts| Facts {
-            peers: facts.peers && export == Export::PeersSelect,
-            filter: facts.filter && export != Export::PeersSelect,
-            // A failure must come back as one.
-            on_error: OnError::Keep,
-            ..facts.clone()
-        });
-        Self { facts: facts.collect(), session, export, answers: Vec::new(), reads: Reads::default() }
-    }
-
-    fn note(&mut self, answer: Value, reads: &Reads) {
-        self.answers.push(answer);
-        self.reads.extend(reads.clone());
-    }
-}
-
-impl Plugins for Recorder<'_> {
-    fn facts(&self) -> &[Facts] {
-        &self.facts
-    }
-
-    fn select(&mut self, plugin: usize, request: &peers::Request) -> Result<Asked<peers::Answer>, CallError> {
-        let asked = self.session.select(plugin, request)?;
-        self.note(answer::select(request, &asked.answer), &asked.reads);
-        Ok(asked)
-    }
-
-    fn advertise(
-        &mut self,
-        plugin: usize,
-        request: &filter::AdvertiseRequest,
-    ) -> Result<Asked<filter::AdvertiseAnswer>, CallError> {
-        if self.export != Export::FilterAdvertise {
-            let answer = filter::AdvertiseAnswer {
-                text: String::new(),
-                communities: Vec::new(),
-                destinations: Vec::new(),
-                decisions: Vec::new(),
-            };
-            return Ok(Asked { answer, reads: Reads::default() });
-        }
-        let asked = self.session.advertise(plugin, request)?;
-        self.note(answer::advertise(request, &asked.answer), &asked.reads);
-        Ok(asked)
-    }
-
-    fn rules(
-        &mut self,
-        plugin: usize,
-        request: &filter::RulesRequest,
-    ) -> Result<Asked<filter::RulesAnswer>, CallError> {
-        if self.export != Export::FilterRules {
-            let answer = filter::RulesAnswer {
-                rules: Vec::new(),
-                prefixes: Vec::new(),
-                numbers: Vec::new(),
-                operations: Vec::new(),
-                sets: Vec::new(),
-                assignments: Vec::new(),
-            };
-            return Ok(Asked { answer, reads: Reads::default() });
-        }
-        let asked = self.session.rules(plugin, request)?;
-        self.note(answer::rules(request, &asked.answer), &asked.reads);
-        Ok(asked)
-    }
+    with_plugin: bool,
+) -> Result<Timed, CallError> {
+    let mut session = set.begin(scene.snapshot(), Instant::now());
+    session.prepare(0)?;
+    let fuel = |session: &Session| session.usage().map(|usage| usage.fuel).sum::<u64>();
+    let before = fuel(&session);
+    let watch = if with_plugin { Watch::Time } else { Watch::Absent };
+    let mut recorder = Recorder::new(&mut session, export, watch);
+    let begun = Instant::now();
+    derive(scene.snapshot(), &mut recorder)?;
+    let whole = begun.elapsed();
+    let plugin = recorder.time;
+    Ok(Timed { plugin, whole, fuel: fuel(&session) - before })
 }
 
 fn derive(_: &Snapshot, _: &mut dyn Plugins) -> Result<(), CallError> {

@@ -1,9 +1,12 @@
 //! `tailorbird plugin`: one file for each of its subcommands.
 
 mod answer;
+mod bench;
 mod call;
 mod inspect;
+mod recorder;
 mod run;
+mod test;
 
 use clap::Subcommand;
 
@@ -22,11 +25,17 @@ enum Command {
     Inspect(inspect::Args),
     /// Call one export of a plugin, and print what it answers, logs, reads and uses
     Run(run::Args),
+    /// Try a plugin on its golden cases, under the limits of production
+    Test(test::Args),
+    /// Measure a plugin's calls beside the host's own work
+    Bench(bench::Args),
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Inspect(args) => inspect::run(args),
         Command::Run(args) => run::run(args),
+        Command::Test(args) => test::run(args),
+        Command::Bench(args) => bench::run(args),
     }
 }

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use super::call::{self, Export, Outcome, Question, Scene, SettingsArgs};
 use crate::cli::output::{self, Exit, Format};
 use crate::environment;
-use crate::plugin::{PluginSet, tame};
+use crate::plugin::{PluginSet, Sandbox, tame};
 use crate::types::Name;
 
 /// The longest key that is printed, in bytes.
@@ -65,9 +65,7 @@ impl SceneArgs {
         let settings = environment::settings(node, &lookup)?;
         let status = environment::endpoint_status_folder(&lookup);
         let scene = Scene::cluster(&self.objects, Some(&status), settings, set)?;
-        if let Scene::Cluster(cluster) = &scene {
-            cluster.report();
-        }
+        scene.report();
         Ok(scene)
     }
 
@@ -81,7 +79,8 @@ impl SceneArgs {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let set = call::load(&args.file, &args.settings.settings)?;
+    let sandbox = Sandbox::new(None)?;
+    let set = call::load(&sandbox, &args.file, &args.settings.settings)?;
     let question = Question::new(&set, args.export, args.function.as_deref(), |function| {
         call::arguments(function, &args.arguments)
     })?;
