@@ -53,7 +53,10 @@ impl Cluster {
         paths.iter().try_for_each(|path| require_manifests(path))?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
-        let defaults = Defaults::new(settings.secret_namespace.clone());
+        let defaults = Defaults {
+            published: settings.published.clone(),
+            ..Defaults::new(settings.secret_namespace.clone())
+        };
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
         let loaded = files::load_manifests(&paths, &defaults, &mut batch);
