@@ -8,6 +8,7 @@ use super::output;
 use crate::environment;
 use crate::plugin::config::{Configuration, Entry};
 use crate::plugin::{LoadError, PluginSet, Sandbox};
+use crate::render;
 
 /// Which plugins.
 #[derive(Debug, clap::Args)]
@@ -52,15 +53,25 @@ impl PluginArgs {
 }
 
 /// Loads plugins; what is wrong with each is told.
-pub(super) fn load(configuration: &Configuration) -> anyhow::Result<PluginSet> {
+fn load(configuration: &Configuration) -> anyhow::Result<PluginSet> {
     let sandbox = Sandbox::new(configuration.cache.clone()).map_err(|error| anyhow::anyhow!(told(&error)))?;
-    match PluginSet::load(&sandbox, configuration) {
+    match load_usable(&sandbox, configuration) {
         Ok(set) => Ok(set),
         Err(errors) => {
             errors.iter().for_each(|error| output::error(&error.to_string()));
             bail!("nothing was done, because plugins cannot be used")
         }
     }
+}
+
+/// Loads plugins whose functions templates can have, too.
+pub(super) fn load_usable(
+    sandbox: &Sandbox,
+    configuration: &Configuration,
+) -> Result<PluginSet, Vec<LoadError>> {
+    let set = PluginSet::load(sandbox, configuration)?;
+    render::plugin_functions(&set).map_err(|error| vec![error])?;
+    Ok(set)
 }
 
 /// An error that is not about a plugin: of the file or the sandbox.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::recorder::{Recorder, Watch};
 use crate::cli::cluster::Cluster;
 use crate::cli::output::Exit;
+use crate::cli::plugins::load_usable;
 use crate::engine::{Engine, Settings, Snapshot, View};
 use crate::plugin::config::{Configuration, Entry};
 use crate::plugin::contract::{functions::ParameterKind, log};
@@ -89,7 +90,7 @@ pub(super) fn load(
 ) -> Result<PluginSet, LoadError> {
     let entry = Entry { settings: settings.clone(), ..Entry::trial(file.to_owned()) };
     let configuration = Configuration { plugins: vec![entry], ..Configuration::default() };
-    PluginSet::load(sandbox, &configuration).map_err(|errors| {
+    load_usable(sandbox, &configuration).map_err(|errors| {
         // One plugin has one error, unless its functions clash with each other.
         let reasons: Vec<String> = errors.iter().map(|error| error.reason.clone()).collect();
         let plugin = errors.into_iter().next().map_or_else(String::new, |error| error.plugin);
@@ -193,11 +194,14 @@ impl Scene {
         Ok(Self::Cluster(Box::new(cluster)))
     }
 
-    /// Tells what is wrong with the objects, as [`Cluster::report`].
+    /// Tells what is wrong with the objects; returns whether any were left out, as commands end.
     pub(super) fn report(&self) -> Exit {
         match self {
             Scene::Empty(_) => Exit::Done,
-            Scene::Cluster(cluster) => cluster.report(),
+            Scene::Cluster(cluster) => {
+                cluster.report();
+                cluster.done()
+            }
         }
     }
 
