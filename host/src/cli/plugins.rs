@@ -54,7 +54,7 @@ impl PluginArgs {
 
 /// Loads plugins; what is wrong with each is told.
 fn load(configuration: &Configuration) -> anyhow::Result<PluginSet> {
-    let sandbox = Sandbox::new(configuration.cache.clone()).map_err(|error| anyhow::anyhow!(told(&error)))?;
+    let sandbox = sandbox(configuration.cache.clone())?;
     match load_usable(&sandbox, configuration) {
         Ok(set) => Ok(set),
         Err(errors) => {
@@ -62,6 +62,11 @@ fn load(configuration: &Configuration) -> anyhow::Result<PluginSet> {
             bail!("nothing was done, because plugins cannot be used")
         }
     }
+}
+
+/// A sandbox; `cache` is the folder for compiled plugins.
+pub(super) fn sandbox(cache: Option<PathBuf>) -> anyhow::Result<Sandbox> {
+    Sandbox::new(cache).map_err(|error| anyhow::anyhow!(told(&error)))
 }
 
 /// Loads plugins whose functions templates can have, too.

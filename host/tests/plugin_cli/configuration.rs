@@ -77,7 +77,6 @@ fn what_is_wrong_with_the_configuration_is_said() {
         ),
     ] {
         bench.put("tailorbird.toml", text);
-            .unwrap();
         let ran = bench.run(&format!("{GET} --config tailorbird.toml")).ends(1).prints_nothing();
         for reason in reasons {
             assert!(ran.err.contains(reason), "{reason} is missing for {text}\n{}", ran.err);

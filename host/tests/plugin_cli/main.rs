@@ -10,7 +10,9 @@ mod common;
 mod component;
 
 mod configuration;
+mod golden;
 mod inspect;
+mod measure;
 mod run;
 
 use std::path::PathBuf;

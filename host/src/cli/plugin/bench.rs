@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::call::{self, Export, Question, Scene, SettingsArgs};
 use super::run::SceneArgs;
 use crate::cli::output::{self, Exit, Format};
-use crate::plugin::{PluginSet, Sandbox};
+use crate::cli::plugins::sandbox;
+use crate::plugin::PluginSet;
 use crate::policy::CallError;
 
 /// The time that one measurement takes, unless it has made enough calls before.
@@ -53,7 +54,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let sandbox = Sandbox::new(None)?;
+    let sandbox = sandbox(None)?;
     let set = call::load(&sandbox, &args.file, &args.settings.settings)?;
     let scene = args.scene.load(&set)?;
     let mut questions = Vec::new();

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::call::{self, SettingsArgs};
 use crate::cli::output::{self, Exit, Format};
+use crate::cli::plugins::sandbox;
 use crate::plugin::contract::functions::ParameterKind;
-use crate::plugin::{Digest, Function, Manifest, Outline, Sandbox, tame};
+use crate::plugin::{Digest, Function, Manifest, Outline, tame};
 
 /// The longest file that is looked at, in bytes: more than any limit on components allows.
 const MAX_FILE: u64 = 64 << 20;
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let outline = Outline::of(&bytes);
     let manifest = outline.manifest.as_deref().and_then(|section| Manifest::parse(section).ok());
     // What is wrong comes from the way that a plugin takes into use, so that both say the same.
-    let sandbox = Sandbox::new(None)?;
+    let sandbox = sandbox(None)?;
     let loaded = call::load(&sandbox, &args.file, &args.settings.settings);
     let (functions, fault) = match &loaded {
         Ok(set) => (set.functions().map(|(_, function)| function).collect(), None),

@@ -7,8 +7,9 @@ use anyhow::anyhow;
 
 use super::call::{self, Export, Outcome, Question, Scene, SettingsArgs};
 use crate::cli::output::{self, Exit, Format};
+use crate::cli::plugins::sandbox;
 use crate::environment;
-use crate::plugin::{PluginSet, Sandbox, tame};
+use crate::plugin::{PluginSet, tame};
 use crate::types::Name;
 
 /// The longest key that is printed, in bytes.
@@ -79,7 +80,7 @@ impl SceneArgs {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let sandbox = Sandbox::new(None)?;
+    let sandbox = sandbox(None)?;
     let set = call::load(&sandbox, &args.file, &args.settings.settings)?;
     let question = Question::new(&set, args.export, args.function.as_deref(), |function| {
         call::arguments(function, &args.arguments)

@@ -14,6 +14,7 @@ use similar::TextDiff;
 
 use super::call::{self, Export, Question, Scene};
 use crate::cli::output::{self, Exit};
+use crate::cli::plugins::sandbox;
 use crate::engine::Settings;
 use crate::plugin::{LogLine, Sandbox};
 
@@ -40,7 +41,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cases = cases(&folder)?;
     // Every case has settings of its own and so loads the plugin anew; it is compiled once.
     let compiled = tempfile::Builder::new().prefix("tailorbird-test-").tempdir()?;
-    let sandbox = Sandbox::new(Some(compiled.path().to_owned()))?;
+    let sandbox = sandbox(Some(compiled.path().join("compiled")))?;
     let mut failed = 0;
     for case in &cases {
         let name = case.file_name().unwrap_or_default().to_string_lossy();
