@@ -76,7 +76,7 @@ enum Command {
     Get(get::Args),
     /// Write out the built-in templates
     Templates(templates::Args),
-    /// Look into plugins and try them
+    /// Make plugins, look into them, and try them
     Plugin(plugin::Args),
     /// Print the completions of a shell
     Completions(completions::Args),

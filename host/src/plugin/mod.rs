@@ -4,6 +4,7 @@
 //! is compiled, compiled once ([`Sandbox`]), and given a store of its own in every rendering ([`Session`]) with limits on all
 //! that it can use ([`Limits`]). What it answers is raw: [`crate::policy`] checks it.
 
+pub mod build;
 mod cache;
 pub mod config;
 pub mod contract;
@@ -15,6 +16,7 @@ mod limits;
 mod manifest;
 mod native;
 mod sandbox;
+pub mod scaffold;
 mod session;
 mod set;
 mod signature;

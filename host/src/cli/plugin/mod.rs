@@ -2,8 +2,10 @@
 
 mod answer;
 mod bench;
+mod build;
 mod call;
 mod inspect;
+mod new;
 mod recorder;
 mod run;
 mod test;
@@ -21,6 +23,10 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a crate to begin with, which builds and passes its tests
+    New(new::Args),
+    /// Build a crate as a plugin
+    Build(build::Args),
     /// Print what a plugin is, what it wants to read, what it brings, and whether it can be used
     Inspect(inspect::Args),
     /// Call one export of a plugin, and print what it answers, logs, reads and uses
@@ -33,6 +39,8 @@ enum Command {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
+        Command::New(args) => new::run(args),
+        Command::Build(args) => build::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::run(args),

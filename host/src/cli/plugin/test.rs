@@ -16,6 +16,7 @@ use super::call::{self, Export, Question, Scene};
 use crate::cli::output::{self, Exit};
 use crate::cli::plugins::sandbox;
 use crate::engine::Settings;
+use crate::plugin::build::build;
 use crate::plugin::{LogLine, Sandbox};
 
 /// Arguments of `plugin test`.
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// The component to test.
+/// The component to test; a crate is built.
 fn component(path: &Path) -> anyhow::Result<PathBuf> {
     if path.is_file() {
         return Ok(path.to_owned());
@@ -74,7 +75,7 @@ fn component(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.join("Cargo.toml").is_file() {
         bail!("{}: is neither a component nor a folder with a Cargo.toml", path.display());
     }
-    bail!("{}: build it first, and give the component", path.display())
+    Ok(build(path, None)?.path)
 }
 
 /// The cases of a folder by name.
