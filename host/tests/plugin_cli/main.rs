@@ -13,6 +13,7 @@ mod configuration;
 mod golden;
 mod inspect;
 mod measure;
+mod rendering;
 mod run;
 
 use std::path::PathBuf;
