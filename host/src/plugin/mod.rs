@@ -22,10 +22,11 @@ mod set;
 mod signature;
 
 pub use error::LoadError;
+pub(crate) use error::tame;
 pub use function::Function;
 pub use guest::LogLine;
 pub use limits::{Limits, MAX_MEMORY};
-pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, PluginFile};
+pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, Outline, PluginFile};
 pub use sandbox::Sandbox;
 pub use session::{Session, Usage};
 pub use set::{ActiveSet, PluginSet};

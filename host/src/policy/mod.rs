@@ -4,4 +4,4 @@
 
 mod ask;
 
-pub use ask::{Asked, CallError, Facts, OnError, Placement, Plugins, Reads, Rights};
+pub use ask::{Asked, CallError, Facts, FunctionCalls, OnError, Placement, Plugins, Reads, Rights};

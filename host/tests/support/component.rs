@@ -18,6 +18,8 @@ pub struct Guest {
     pub bodies: Vec<(&'static str, String)>,
     /// Further items of the module.
     pub more: String,
+    /// The pages of memory, of 64 KiB, that it begins with.
+    pub pages: u32,
 }
 
 /// The result `ok` without a value, and an empty answer: zeros.
@@ -34,6 +36,7 @@ impl Guest {
             configure: NOTHING.to_owned(),
             bodies: Vec::new(),
             more: String::new(),
+            pages: 1,
         }
     }
 
@@ -64,6 +67,11 @@ impl Guest {
         self
     }
 
+    pub fn pages(mut self, pages: u32) -> Self {
+        self.pages = pages;
+        self
+    }
+
     fn body_of(&self, export: &str, default: &str) -> String {
         let found = self.bodies.iter().rev().find(|(name, _)| *name == export);
         found.map_or(default.to_owned(), |(_, body)| body.clone())
@@ -73,7 +81,8 @@ impl Guest {
     pub fn wat(&self) -> String {
         let package = "tailorbird:policy";
         let has = |interface: &str| {
-            self.world == "plugin" || self.world.strip_suffix("-plugin").is_some_and(|world| world == interface)
+            self.world == "plugin"
+                || self.world.strip_suffix("-plugin").is_some_and(|world| world == interface)
         };
         let mut exports = String::new();
         // A request is handed over as a pointer to its fields when they are many.
@@ -111,7 +120,7 @@ impl Guest {
   (import "{package}/kv@0.1.0" "get" (func $get (param i32 i32 i32)))
   (import "{package}/kv@0.1.0" "list" (func $list (param i32 i32 i32 i32 i32 i32 i32)))
   (import "{package}/log@0.1.0" "log" (func $log (param i32 i32 i32)))
-  (memory (export "memory") 1)
+  (memory (export "memory") {pages})
   (global $top (mut i32) (i32.const 8192))
   ;; zeros from 1024; the list of functions: one `f` with two optional parameters `a` and `b` of any kind
   (data (i32.const 1100) "\78\04\00\00\01\00\00\00")
@@ -138,6 +147,7 @@ impl Guest {
 )"#,
             configure = self.configure,
             more = self.more,
+            pages = self.pages,
         )
     }
 
@@ -148,9 +158,9 @@ impl Guest {
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_path(&wit).unwrap();
         let world = resolve.select_world(&[package], Some(self.world)).unwrap();
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
-        let encoder = ComponentEncoder::default().module(&module).unwrap().validate(true);
-        encoder.encode().unwrap_or_else(|error| panic!("{error:?}"))
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        let mut encoder = ComponentEncoder::default();
+        encoder.module(&module).unwrap().validate(true).encode().unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     /// The manifest.

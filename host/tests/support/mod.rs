@@ -2,5 +2,5 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod bird;
-pub mod tokens;
 pub mod component;
+pub mod tokens;

@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tailorbird::engine::{Engine, Settings, Snapshot, View};
+use tailorbird::plugin::config::{Configuration, Entry};
+use tailorbird::plugin::{LoadError, PluginSet, Sandbox, Session};
+use tailorbird::policy::{Asked, CallError};
+use tempfile::TempDir;
+
+pub(crate) use crate::support::component::{Guest, NOTHING, with_section};
+
+/// A folder with components, and the configuration that names them.
+pub(crate) struct Plugins {
+    pub(crate) folder: TempDir,
+    pub(crate) configuration: Configuration,
+}
+
+impl Plugins {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), configuration: Configuration::default() }
+    }
+
+    pub(crate) fn of(guests: &[Guest]) -> Self {
+        guests.iter().fold(Self::new(), |all, guest| all.with(guest, |_| ()))
+    }
+
+    pub(crate) fn with(self, guest: &Guest, change: impl FnOnce(&mut Entry)) -> Self {
+        self.with_bytes(&guest.name.clone(), &guest.component(), change)
+    }
+
+    pub(crate) fn with_bytes(mut self, name: &str, bytes: &[u8], change: impl FnOnce(&mut Entry)) -> Self {
+        let path = self.path(&format!("{}-{name}.wasm", self.configuration.plugins.len()));
+        std::fs::write(&path, bytes).unwrap();
+        let mut entry = Entry::trial(path);
+        change(&mut entry);
+        self.configuration.plugins.push(entry);
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn try_load(&self) -> Result<PluginSet, Vec<LoadError>> {
+        PluginSet::load(&sandbox(), &self.configuration)
+    }
+
+    pub(crate) fn load(&self) -> PluginSet {
+        self.try_load().unwrap()
+    }
+
+    /// The only reason why nothing was loaded.
+    pub(crate) fn refusal(&self) -> String {
+        match self.try_load() {
+            Ok(set) => panic!("loaded: {set:?}"),
+            Err(errors) => {
+                assert_eq!(errors.len(), 1, "{errors:?}");
+                errors[0].to_string()
+            }
+        }
+    }
+}
+
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox::new(None).unwrap()
+}
+
+/// A snapshot whose view has these keys.
+pub(crate) fn snapshot(revision: u64, keys: &[(&str, &str)]) -> Snapshot {
+    let settings = Settings::new("this".parse().unwrap());
+    let view = View::from_entries(revision, keys.iter().copied());
+    Snapshot { view, revision, ..Engine::new(settings).snapshot().clone() }
+}
+
+/// A rendering on a view without keys.
+pub(crate) fn session(set: &PluginSet) -> Session {
+    set.begin(&snapshot(1, &[]), Instant::now())
+}
+
+/// Calls the function of the plugin in a place with a text.
+pub(crate) fn call(session: &mut Session, plugin: usize) -> Result<Asked<Value>, CallError> {
+    session.call_function(plugin, 0, &[&json!("x")])
+}
+
+/// The cause of the failure of a call in a rendering of its own.
+pub(crate) fn cause(set: &PluginSet, plugin: usize) -> String {
+    call(&mut session(set), plugin).unwrap_err().to_string()
+}
+
+/// The body of a call that returns the text that `$ptr` and `$len` of this code name.
+pub(crate) fn returns_text(code: &str, ptr: &str, len: &str) -> String {
+    format!(
+        "{code} (i32.store8 (i32.const 2008) (i32.const 3)) (i32.store (i32.const 2016) {ptr}) \
+         (i32.store (i32.const 2020) {len}) (i32.const 2000)"
+    )
+}
+
+/// A text in memory from 3000, and a body of a call that returns it.
+pub(crate) fn text(text: &str) -> (String, String) {
+    let escaped: String = text.bytes().map(|b| format!("\\{b:02x}")).collect();
+    let data = format!("(data (i32.const 3000) \"{escaped}\")");
+    (data, returns_text("", "(i32.const 3000)", &format!("(i32.const {})", text.len())))
+}
