@@ -22,7 +22,9 @@ fn bindings(interface: &str) -> String {
     let mut resolve = Resolve::default();
     resolve.push_path(folder("wit")).unwrap();
     let items = match interface {
-        "host" => ["types", "kv", "log"].map(|name| format!("import tailorbird:policy/{name}@0.1.0;")).concat(),
+        "host" => {
+            ["types", "kv", "log"].map(|name| format!("import tailorbird:policy/{name}@0.1.0;")).concat()
+        }
         other => format!("export tailorbird:policy/{other}@0.1.0;"),
     };
     let world = format!("package tailorbird:guest-{interface}; world only-{interface} {{ {items} }}");
@@ -84,8 +86,11 @@ fn a_version_of_the_contract_stays_what_it_is() {
         .expect("the contract names its version");
     assert_eq!(version, tailorbird_guest::CONTRACT, "the library says which version it is for");
     let versions = read(&folder("wit/VERSIONS"));
-    let versions: BTreeMap<&str, &str> =
-        versions.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' ')).collect();
+    let versions: BTreeMap<&str, &str> = versions
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(' '))
+        .collect();
     let digest = digest(&wit);
     assert_eq!(
         versions.get(version),
