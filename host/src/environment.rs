@@ -28,6 +28,11 @@ pub fn node(lookup: Lookup<'_>) -> Result<Option<Name>, EnvironmentError> {
     value(lookup, "NODENAME", |text| text.parse())
 }
 
+/// The configuration file (`TAILORBIRD_CONFIG`).
+pub fn configuration(lookup: Lookup<'_>) -> Option<PathBuf> {
+    lookup("TAILORBIRD_CONFIG").filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
 /// The engine's settings for a node: `CALICO_K8S_NODE_REF`, `CALICO_ROUTER_ID`, `CALICO_ADVERTISE_CLUSTER_IPS`,
 /// `NAMESPACE`, `USE_POD_CIDR`.
 ///

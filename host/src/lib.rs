@@ -13,6 +13,7 @@
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
 //! - [`syncer`]: where objects come from;
+//! - [`watch`]: notices that files changed;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`cli`]: the command line.
 
@@ -29,3 +30,4 @@ pub mod resources;
 pub mod stage;
 pub mod syncer;
 pub mod types;
+pub mod watch;

@@ -43,6 +43,7 @@ thread_local! {
     static LOG: RefCell<Vec<(Level, String)>> = const { RefCell::new(Vec::new()) };
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn keep_log(level: Level, message: &str) {
     LOG.with_borrow_mut(|log| log.push((level, message.to_owned())));
 }

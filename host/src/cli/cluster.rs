@@ -3,16 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use serde_json::json;
 
 use super::output::{self, Exit};
+use super::plugins::PluginArgs;
 use crate::delivery::{self, Destination, Group};
-use crate::engine::{Engine, Severity};
+use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
-use crate::render::{self, Renderer};
+use crate::plugin::PluginSet;
+use crate::policy::CallError;
+use crate::render::{self, Renderer, SharedCalls};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
 use crate::types::Name;
@@ -27,6 +32,8 @@ pub(super) struct ClusterArgs {
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// Which templates.
@@ -40,57 +47,77 @@ pub(super) struct TemplateArgs {
 /// A cluster that was read.
 pub(super) struct Cluster {
     pub(super) engine: Engine,
+    pub(super) plugins: PluginSet,
     renderer: Option<Renderer>,
     problems: Vec<(Source, String)>,
     places: BTreeMap<ObjectKey, Source>,
     workload_errors: Vec<String>,
+    /// What plugins failed at in the rendering, where it went on without them.
+    failures: Vec<(Severity, CallError)>,
 }
 
 impl Cluster {
-    /// Reads the objects.
+    /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let paths: Vec<PathBuf> = args.objects.iter().map(|path| standard_input(path)).collect();
-        paths.iter().try_for_each(|path| require_manifests(path))?;
+        let plugins = args.plugins.load()?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
-        let defaults = Defaults::new(settings.secret_namespace.clone());
+        let status = environment::endpoint_status_folder(&lookup);
+        Self::read(&args.objects, Some(&status), settings, plugins)
+    }
+
+    /// Reads objects, and workloads from a folder, for these plugins.
+    pub(super) fn read(
+        objects: &[PathBuf],
+        workloads: Option<&Path>,
+        settings: Settings,
+        plugins: PluginSet,
+    ) -> anyhow::Result<Self> {
+        let paths: Vec<PathBuf> = objects.iter().map(|path| standard_input(path)).collect();
+        paths.iter().try_for_each(|path| require_manifests(path))?;
+        let settings = Settings { published: plugins.published().into(), ..settings };
+        let defaults = Defaults {
+            published: settings.published.clone(),
+            ..Defaults::new(settings.secret_namespace.clone())
+        };
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
         let loaded = files::load_manifests(&paths, &defaults, &mut batch);
-        let status = environment::endpoint_status_folder(&lookup);
-        let workload_errors = files::load_workloads(&status, &mut batch);
+        let workload_errors =
+            workloads.map_or_else(Vec::new, |folder| files::load_workloads(folder, &mut batch));
         batch.finish();
-        Ok(Self { engine, renderer: None, problems: loaded.problems, places: loaded.places, workload_errors })
+        let (problems, places) = (loaded.problems, loaded.places);
+        Ok(Self { engine, plugins, renderer: None, problems, places, workload_errors, failures: Vec::new() })
     }
 
-    /// Tells the operator what was left out and what has no effect; returns how a command ends that does its work.
-    pub(super) fn report(&self) -> Exit {
-        let mut exit = Exit::Done;
+    /// Tells the operator what was left out and what has no effect.
+    pub(super) fn report(&self) {
         for (source, problem) in &self.problems {
-            exit = Exit::LeftOut;
             output::error(&format!("{source}: {problem}"));
         }
-        for problem in &self.workload_errors {
-            exit = Exit::LeftOut;
-            output::error(problem);
-        }
+        self.workload_errors.iter().for_each(|problem| output::error(problem));
         for report in self.engine.reports() {
             let text = match self.places.get(&report.error.object) {
                 Some(source) => format!("{source}: {}", report.error),
                 None => report.error.to_string(),
             };
-            match report.severity {
-                Severity::LeftOut => {
-                    exit = Exit::LeftOut;
-                    output::error(&text);
-                }
-                Severity::Warning => output::warning(&text),
-            }
+            tell(report.severity, &text);
         }
-        exit
     }
 
-    /// Renders the node's files, in groups.
+    /// How a command ends that does its work.
+    pub(super) fn done(&self) -> Exit {
+        let reports = self.engine.reports().map(|report| report.severity);
+        let mut severities = reports.chain(self.failures.iter().map(|(severity, _)| *severity));
+        let all = self.problems.is_empty() && self.workload_errors.is_empty();
+        if all && severities.all(|severity| severity == Severity::Warning) {
+            Exit::Done
+        } else {
+            Exit::LeftOut
+        }
+    }
+
+    /// Renders the node's files, in groups, and tells what plugins failed at.
     pub(super) fn render(
         &mut self,
         templates: &TemplateArgs,
@@ -106,7 +133,7 @@ impl Cluster {
         }
         let node = self.engine.settings().node.clone();
         let loaded = match &templates.confdir {
-            Some(folder) => render::load(folder, &node),
+            Some(folder) => render::load_with(folder, &node, &render::plugin_functions(&self.plugins)?),
             None => render::built_in(&node),
         };
         let mut resources = Vec::new();
@@ -135,7 +162,13 @@ impl Cluster {
         let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone()));
         let named: Vec<(String, PathBuf)> = named.collect();
         let renderer = self.renderer.insert(Renderer::new(resources));
-        let rendering = renderer.render(self.engine.snapshot());
+        let snapshot = self.engine.snapshot();
+        let session = Arc::new(Mutex::new(self.plugins.begin(snapshot, Instant::now())));
+        let calls: SharedCalls = session.clone();
+        let rendering = renderer.render_with(snapshot, Some(&calls));
+        let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        self.failures.extend(session.skipped().iter().map(|error| (Severity::Warning, error.clone())));
+        self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
         Ok(delivery::groups(rendering, &named, &unusable, to)?)
     }
 
@@ -168,7 +201,7 @@ impl Cluster {
     pub(super) fn reports_json(&self) -> serde_json::Value {
         let reports = self.engine.reports().map(|report| {
             json!({
-                "severity": match report.severity { Severity::LeftOut => "left-out", Severity::Warning => "warning" },
+                "severity": severity_name(report.severity),
                 "object": report.error.object.to_string(),
                 "field": report.error.field,
                 "value": report.error.value,
@@ -181,7 +214,29 @@ impl Cluster {
         });
         let workloads =
             self.workload_errors.iter().map(|error| json!({ "severity": "left-out", "reason": error }));
-        reports.chain(problems).chain(workloads).collect()
+        let failures = self.failures.iter().map(|(severity, error)| {
+            json!({
+                "severity": severity_name(*severity),
+                "plugin": &*error.plugin,
+                "call": error.call,
+                "reason": error.cause,
+            })
+        });
+        reports.chain(problems).chain(workloads).chain(failures).collect()
+    }
+}
+
+fn tell(severity: Severity, text: &str) {
+    match severity {
+        Severity::LeftOut => output::error(text),
+        Severity::Warning => output::warning(text),
+    }
+}
+
+fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::LeftOut => "left-out",
+        Severity::Warning => "warning",
     }
 }
 

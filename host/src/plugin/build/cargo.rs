@@ -1,0 +1,126 @@
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use super::BuildError;
+use super::toolchain::{TARGET, Toolchain};
+
+/// How plugins are compiled, wherever they are: small, since a host compiles them again, and without what a host does not
+/// read.
+const PROFILE: [&str; 5] = [
+    "profile.plugin.inherits='release'",
+    "profile.plugin.lto=true",
+    "profile.plugin.codegen-units=1",
+    "profile.plugin.panic='abort'",
+    "profile.plugin.strip=true",
+];
+
+/// A crate that can be a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Package {
+    /// Its name.
+    pub(super) name: String,
+    /// Cargo's folder for what is built.
+    pub(super) target: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<MetadataPackage>,
+    target_directory: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct MetadataPackage {
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    crate_types: Vec<String>,
+}
+
+/// Finds the crate of a folder. Only reads.
+pub(super) fn package(dir: &Path) -> Result<Package, BuildError> {
+    let wrong = |reason: &str| BuildError::Crate { dir: dir.to_owned(), reason: reason.to_owned() };
+    let manifest = match dir.join("Cargo.toml").canonicalize() {
+        Ok(manifest) => manifest,
+        Err(_) => {
+            return Err(wrong(
+                "there is no Cargo.toml: `tailorbird plugin new NAME` makes a crate to begin with",
+            ));
+        }
+    };
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let output = Command::new(&program)
+        .args(["metadata", "--format-version=1", "--no-deps"])
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| BuildError::Run { program: PathBuf::from(program), error })?;
+    if !output.status.success() {
+        return Err(wrong(String::from_utf8_lossy(&output.stderr).trim_end()));
+    }
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)
+        .map_err(|error| wrong(&format!("`cargo metadata` cannot be read: {error}")))?;
+    let package = metadata.packages.into_iter().find(|package| package.manifest_path == manifest);
+    let package =
+        package.ok_or_else(|| wrong("its Cargo.toml has no [package]: name the folder of a crate"))?;
+    let mut crate_types = package.targets.iter().flat_map(|target| &target.crate_types);
+    if !crate_types.any(|kind| kind == "cdylib") {
+        return Err(wrong("its Cargo.toml lacks `crate-type = [\"cdylib\"]` under [lib]"));
+    }
+    Ok(Package { name: package.name, target: metadata.target_directory })
+}
+
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    #[serde(default)]
+    manifest_path: PathBuf,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+/// Compiles a crate to a core module; gives the module's path.
+pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<PathBuf, BuildError> {
+    let mut command = toolchain.cargo("build");
+    command
+        .args(["--lib", "--target", TARGET, "--profile=plugin"])
+        .arg("--message-format=json-render-diagnostics");
+    for setting in PROFILE {
+        command.args(["--config", setting]);
+    }
+    let program = PathBuf::from(command.get_program());
+    let run = |error| BuildError::Run { program: program.clone(), error };
+    let mut child =
+        command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(run)?;
+    let mut module = None;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines() {
+            module = artifact(&line.map_err(run)?, dir).or(module);
+        }
+    }
+    if !child.wait().map_err(run)?.success() {
+        return Err(BuildError::Failed { dir: dir.to_owned() });
+    }
+    module.ok_or_else(|| BuildError::Crate {
+        dir: dir.to_owned(),
+        reason: format!("cargo made no WebAssembly module of `{}`", package.name),
+    })
+}
+
+/// The module, if a line of cargo's tells of that of this crate.
+fn artifact(line: &str, dir: &Path) -> Option<PathBuf> {
+    let message: Message = serde_json::from_str(line).ok()?;
+    let own = message.reason == "compiler-artifact"
+        && message.manifest_path.parent()?.canonicalize().ok()? == dir.canonicalize().ok()?;
+    let mut modules =
+        message.filenames.into_iter().filter(|file| file.extension().is_some_and(|e| e == "wasm"));
+    modules.next().filter(|_| own)
+}
