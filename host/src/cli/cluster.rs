@@ -12,11 +12,11 @@ use serde_json::json;
 use super::output::{self, Exit};
 use super::plugins::PluginArgs;
 use crate::delivery::{self, Destination, Group};
-use crate::engine::{Engine, Settings, Severity};
+use crate::engine::{Changes, Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
 use crate::plugin::PluginSet;
-use crate::policy::CallError;
+use crate::policy::{CallError, OnError, Overlay};
 use crate::render::{self, Renderer, SharedCalls};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
@@ -163,9 +163,23 @@ impl Cluster {
         let named: Vec<(String, PathBuf)> = named.collect();
         let renderer = self.renderer.insert(Renderer::new(resources));
         let snapshot = self.engine.snapshot();
-        let session = Arc::new(Mutex::new(self.plugins.begin(snapshot, Instant::now())));
+        let mut session = self.plugins.begin(snapshot, Instant::now());
+        let changes = Changes { from: 0, to: snapshot.revision, ..Changes::default() };
+        let derived = Overlay::new().derive(snapshot, changes, &mut session).map_err(|abandoned| {
+            abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
+            anyhow!("nothing was rendered: a plugin failed whose on_error is `keep`")
+        })?;
+        let on_error = |error: &CallError| {
+            let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
+            facts.map_or_else(OnError::default, |facts| facts.on_error)
+        };
+        self.failures.extend(derived.errors.into_iter().map(|error| {
+            let skipped = on_error(&error) == OnError::Skip;
+            (if skipped { Severity::Warning } else { Severity::LeftOut }, error)
+        }));
+        let session = Arc::new(Mutex::new(session));
         let calls: SharedCalls = session.clone();
-        let rendering = renderer.render_with(snapshot, Some(&calls));
+        let rendering = renderer.render_with(&derived.snapshot, Some(&calls));
         let session = session.lock().unwrap_or_else(PoisonError::into_inner);
         self.failures.extend(session.skipped().iter().map(|error| (Severity::Warning, error.clone())));
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));

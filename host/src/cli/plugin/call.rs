@@ -11,11 +11,11 @@ use super::recorder::{Recorder, Watch};
 use crate::cli::cluster::Cluster;
 use crate::cli::output::Exit;
 use crate::cli::plugins::load_usable;
-use crate::engine::{Engine, Settings, Snapshot, View};
+use crate::engine::{Changes, Engine, Settings, Snapshot, View};
 use crate::plugin::config::{Configuration, Entry};
 use crate::plugin::contract::{functions::ParameterKind, log};
 use crate::plugin::{Function, LoadError, LogLine, PluginSet, Sandbox, Session, Usage};
-use crate::policy::{CallError, Plugins, Reads};
+use crate::policy::{Abandoned, Overlay, Plugins, Reads};
 use crate::types::Name;
 
 /// An export that can be called.
@@ -293,8 +293,10 @@ pub(super) fn ask(set: &PluginSet, scene: &Scene, question: &Question) -> Outcom
         }
         (Ok(()), Question::Policy(export)) => {
             let mut recorder = Recorder::new(&mut session, *export, Watch::Record);
-            let error = derive(scene.snapshot(), &mut recorder).err();
+            let failed = derive(scene.snapshot(), &mut recorder).err();
             let Recorder { answers, reads, .. } = recorder;
+            // One plugin with one export has one error, unless both families have one.
+            let error = failed.and_then(|failed| failed.errors.into_iter().next());
             (answers.into_iter().reduce(merged), error, reads)
         }
     };
@@ -336,7 +338,7 @@ pub(super) fn time(
     scene: &Scene,
     export: Export,
     with_plugin: bool,
-) -> Result<Timed, CallError> {
+) -> anyhow::Result<Timed> {
     let mut session = set.begin(scene.snapshot(), Instant::now());
     session.prepare(0)?;
     let fuel = |session: &Session| session.usage().map(|usage| usage.fuel).sum::<u64>();
@@ -350,6 +352,8 @@ pub(super) fn time(
     Ok(Timed { plugin, whole, fuel: fuel(&session) - before })
 }
 
-fn derive(_: &Snapshot, _: &mut dyn Plugins) -> Result<(), CallError> {
-    Ok(())
+/// Asks what a first rendering asks.
+fn derive(snapshot: &Snapshot, plugins: &mut dyn Plugins) -> Result<(), Abandoned> {
+    let changes = Changes { from: 0, to: snapshot.revision, ..Changes::default() };
+    Overlay::new().derive(snapshot, changes, plugins).map(drop)
 }
