@@ -294,31 +294,12 @@ pub(super) fn ask(set: &PluginSet, scene: &Scene, question: &Question) -> Outcom
         (Ok(()), Question::Policy(export)) => {
             let mut recorder = Recorder::new(&mut session, *export, Watch::Record);
             let failed = derive(scene.snapshot(), &mut recorder).err();
-            let Recorder { answers, reads, .. } = recorder;
-            // One plugin with one export has one error, unless both families have one.
+            // One export of one plugin is asked once, and fails once.
             let error = failed.and_then(|failed| failed.errors.into_iter().next());
-            (answers.into_iter().reduce(merged), error, reads)
+            (recorder.answer, error, recorder.reads)
         }
     };
     Outcome { answer, error: error.map(|error| error.cause), reads, configured, usage: used(&session) }
-}
-
-/// Two answers of an export to two requests as one: their lists, one behind the other.
-fn merged(first: Value, second: Value) -> Value {
-    match (first, second) {
-        (Value::Object(mut first), Value::Object(second)) => {
-            for (name, value) in second {
-                let slot = first.entry(name).or_insert(Value::Null);
-                *slot = merged(slot.take(), value);
-            }
-            first.into()
-        }
-        (Value::Array(mut first), Value::Array(second)) => {
-            first.extend(second);
-            first.into()
-        }
-        (_, second) => second,
-    }
 }
 
 /// How long a rendering and its calls of one export took.
