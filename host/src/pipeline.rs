@@ -149,32 +149,11 @@ impl Pipeline {
     /// [`Unrendered`]; what was rendered last still holds, and the next rendering begins where this one did.
     pub fn render(&mut self, to: &Destination, now: Instant) -> Result<Rendered, Unrendered> {
         let snapshot = self.engine.snapshot();
-        let begin = Instant::now();
-        let session = Arc::new(Mutex::new(self.plugins.begin(snapshot, now)));
-        let derived = {
-            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            self.overlay.derive(snapshot, self.changes.clone(), &mut *session)?
-        };
+        let changes = self.changes.clone();
+        let derived =
+            render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)?;
         self.changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
-        let policy_time = begin.elapsed();
-        let begin = Instant::now();
-        self.templates.renderer.note(&derived.changes);
-        let calls: SharedCalls = session.clone();
-        let rendering = self.templates.renderer.render_with(&derived.snapshot, Some(&calls));
-        let render_time = begin.elapsed();
-        let stats = rendering.stats;
-        let groups = delivery::groups(rendering, &self.templates.named, &self.templates.unusable, to)?;
-        let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Rendered {
-            groups,
-            snapshot: derived.snapshot,
-            failures: derived.errors,
-            skipped: session.skipped().to_vec(),
-            usage: session.usage().cloned().collect(),
-            stats,
-            policy_time,
-            render_time,
-        })
+        Ok(derived)
     }
 
     /// Puts other templates, or plugins and templates, in the place of those in use, if a rendering with them succeeds;
@@ -197,4 +176,55 @@ impl Pipeline {
         );
         self.render(to, now).inspect_err(|_| (self.plugins, self.templates, self.overlay, self.changes) = old)
     }
+}
+
+/// Renders a snapshot of an engine once.
+///
+/// # Errors
+/// [`Unrendered`].
+pub fn render_once(
+    snapshot: &Snapshot,
+    plugins: &PluginSet,
+    templates: &mut Templates,
+    to: &Destination,
+    now: Instant,
+) -> Result<Rendered, Unrendered> {
+    let all = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+    render_with(snapshot, all, plugins, &mut Overlay::new(), templates, to, now)
+}
+
+fn render_with(
+    snapshot: &Snapshot,
+    changes: Changes,
+    plugins: &PluginSet,
+    overlay: &mut Overlay,
+    templates: &mut Templates,
+    to: &Destination,
+    now: Instant,
+) -> Result<Rendered, Unrendered> {
+    let begin = Instant::now();
+    let session = Arc::new(Mutex::new(plugins.begin(snapshot, now)));
+    let derived = {
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        overlay.derive(snapshot, changes, &mut *session)?
+    };
+    let policy_time = begin.elapsed();
+    let begin = Instant::now();
+    templates.renderer.note(&derived.changes);
+    let calls: SharedCalls = session.clone();
+    let rendering = templates.renderer.render_with(&derived.snapshot, Some(&calls));
+    let render_time = begin.elapsed();
+    let stats = rendering.stats;
+    let groups = delivery::groups(rendering, &templates.named, &templates.unusable, to)?;
+    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Rendered {
+        groups,
+        snapshot: derived.snapshot,
+        failures: derived.errors,
+        skipped: session.skipped().to_vec(),
+        usage: session.usage().cloned().collect(),
+        stats,
+        policy_time,
+        render_time,
+    })
 }

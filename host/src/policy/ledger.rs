@@ -63,10 +63,8 @@ impl<T: PartialEq> Ledger<T> {
         ask: impl FnOnce(&[ItemKey]) -> Result<Asked<Vec<(ItemKey, Arc<T>)>>, CallError>,
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
-        let outdated = self
-            .reads
-            .as_ref()
-            .is_some_and(|(at, reads)| reads.changed_since(*at, &snapshot.view));
+        let outdated =
+            self.reads.as_ref().is_some_and(|(at, reads)| reads.changed_since(*at, &snapshot.view));
         if outdated {
             self.reads = None;
             self.pending.extend(all);

@@ -51,7 +51,9 @@ pub(super) fn package(dir: &Path) -> Result<Package, BuildError> {
     let manifest = match dir.join("Cargo.toml").canonicalize() {
         Ok(manifest) => manifest,
         Err(_) => {
-            return Err(wrong("there is no Cargo.toml: `tailorbird plugin new NAME` makes a crate to begin with"));
+            return Err(wrong(
+                "there is no Cargo.toml: `tailorbird plugin new NAME` makes a crate to begin with",
+            ));
         }
     };
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
@@ -67,7 +69,8 @@ pub(super) fn package(dir: &Path) -> Result<Package, BuildError> {
     let metadata: Metadata = serde_json::from_slice(&output.stdout)
         .map_err(|error| wrong(&format!("`cargo metadata` cannot be read: {error}")))?;
     let package = metadata.packages.into_iter().find(|package| package.manifest_path == manifest);
-    let package = package.ok_or_else(|| wrong("its Cargo.toml has no [package]: name the folder of a crate"))?;
+    let package =
+        package.ok_or_else(|| wrong("its Cargo.toml has no [package]: name the folder of a crate"))?;
     let mut crate_types = package.targets.iter().flat_map(|target| &target.crate_types);
     if !crate_types.any(|kind| kind == "cdylib") {
         return Err(wrong("its Cargo.toml lacks `crate-type = [\"cdylib\"]` under [lib]"));
@@ -87,7 +90,9 @@ struct Message {
 /// Compiles a crate to a core module; gives the module's path.
 pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<PathBuf, BuildError> {
     let mut command = toolchain.cargo("build");
-    command.args(["--lib", "--target", TARGET, "--profile=plugin"]).arg("--message-format=json-render-diagnostics");
+    command
+        .args(["--lib", "--target", TARGET, "--profile=plugin"])
+        .arg("--message-format=json-render-diagnostics");
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
@@ -115,6 +120,7 @@ fn artifact(line: &str, dir: &Path) -> Option<PathBuf> {
     let message: Message = serde_json::from_str(line).ok()?;
     let own = message.reason == "compiler-artifact"
         && message.manifest_path.parent()?.canonicalize().ok()? == dir.canonicalize().ok()?;
-    let mut modules = message.filenames.into_iter().filter(|file| file.extension().is_some_and(|e| e == "wasm"));
+    let mut modules =
+        message.filenames.into_iter().filter(|file| file.extension().is_some_and(|e| e == "wasm"));
     modules.next().filter(|_| own)
 }

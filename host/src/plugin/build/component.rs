@@ -19,7 +19,9 @@ pub enum EncodeError {
     #[error("has more than one manifest: `manifest!` stands once in a crate and its dependencies")]
     Manifests,
     /// It exports nothing of the contract.
-    #[error("exports no plugin: add `tailorbird_guest::export!(…);` to the crate, and `crate-type = [\"cdylib\"]`")]
+    #[error(
+        "exports no plugin: add `tailorbird_guest::export!(…);` to the crate, and `crate-type = [\"cdylib\"]`"
+    )]
     NoExports,
     /// It does not fit the contract.
     #[error("does not fit the contract: {0}")]

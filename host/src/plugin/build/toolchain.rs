@@ -68,7 +68,10 @@ impl fmt::Display for NoToolchain {
         }
         writeln!(f, "One of these brings it:")?;
         writeln!(f, "  rustup target add {TARGET}")?;
-        write!(f, "  apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-19   (Debian)")
+        write!(
+            f,
+            "  apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-19   (Debian)"
+        )
     }
 }
 
@@ -162,7 +165,8 @@ impl Compiler {
             cargo,
             rustc,
             target: libraries.is_some_and(|folder| holds_std(&folder)),
-            source: library.is_some_and(|folder| folder.join("Cargo.lock").is_file() && folder.join("vendor").is_dir()),
+            source: library
+                .is_some_and(|folder| folder.join("Cargo.lock").is_file() && folder.join("vendor").is_dir()),
         }
     }
 }
@@ -200,13 +204,17 @@ mod tests {
 
     #[test]
     fn an_installed_target_is_best() {
-        let machine =
-            Machine { path: compiler("/a", true, false), debian: compiler("/usr/bin", true, true), linker: linker() };
+        let machine = Machine {
+            path: compiler("/a", true, false),
+            debian: compiler("/usr/bin", true, true),
+            linker: linker(),
+        };
         let expected = Toolchain::Installed { cargo: "/a/cargo".into(), rustc: "/a/rustc".into() };
         assert_eq!(Toolchain::find(&machine), Ok(expected));
 
         let machine = Machine { path: compiler("/a", false, false), ..machine };
-        let expected = Toolchain::Installed { cargo: "/usr/bin/cargo".into(), rustc: "/usr/bin/rustc".into() };
+        let expected =
+            Toolchain::Installed { cargo: "/usr/bin/cargo".into(), rustc: "/usr/bin/rustc".into() };
         assert_eq!(Toolchain::find(&machine), Ok(expected));
     }
 
@@ -229,7 +237,8 @@ mod tests {
     fn what_is_missing_is_said_with_the_commands_that_bring_it() {
         let no_compiler = Machine { linker: linker(), ..Machine::default() };
         let no_target = Machine { path: compiler("/a", false, false), ..Machine::default() };
-        let no_source = Machine { debian: compiler("/usr/bin", false, false), linker: linker(), ..no_target.clone() };
+        let no_source =
+            Machine { debian: compiler("/usr/bin", false, false), linker: linker(), ..no_target.clone() };
         let no_linker = Machine { debian: compiler("/usr/bin", false, true), ..no_target.clone() };
         for (machine, missing) in [
             (no_compiler, "there is no cargo with a rustc in the PATH"),

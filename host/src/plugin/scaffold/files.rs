@@ -29,7 +29,9 @@ impl File {
 pub fn files(name: &CrateName, kind: Kind, sdk: Option<&Path>) -> Vec<File> {
     let (source, readme) = match kind {
         Kind::Peers => (include_str!("template/peers/src/lib.rs"), include_str!("template/peers/README.md")),
-        Kind::Filter => (include_str!("template/filter/src/lib.rs"), include_str!("template/filter/README.md")),
+        Kind::Filter => {
+            (include_str!("template/filter/src/lib.rs"), include_str!("template/filter/README.md"))
+        }
         Kind::Functions => {
             (include_str!("template/functions/src/lib.rs"), include_str!("template/functions/README.md"))
         }

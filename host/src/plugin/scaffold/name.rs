@@ -56,7 +56,21 @@ mod tests {
             assert!(good.parse::<CrateName>().is_ok(), "{good:?}");
         }
         for bad in [
-            "", "-a", "a-", "2a", "A", "a_b", "a/b", "../a", "a b", "ä", "a\n", "fn", "serde", "test", "abstract",
+            "",
+            "-a",
+            "a-",
+            "2a",
+            "A",
+            "a_b",
+            "a/b",
+            "../a",
+            "a b",
+            "ä",
+            "a\n",
+            "fn",
+            "serde",
+            "test",
+            "abstract",
             &"x".repeat(65),
         ] {
             assert!(bad.parse::<CrateName>().is_err(), "{bad:?}");
