@@ -1,8 +1,8 @@
 //! Gives the Services of some namespaces a community, and refuses prefixes that are too long.
 
 use tailorbird_guest::{
-    Community, Decision, Direction, Family, Filter, Kv, PeerType, Peering, Policy, Prefix, PrefixRange, Route,
-    Rule, RuleSet, export, manifest,
+    Community, Decision, Direction, Family, Filter, Kv, PeerType, Peering, Policy, Prefix, PrefixRange,
+    Route, Rule, RuleSet, export, manifest,
 };
 
 /// The policy.

@@ -19,7 +19,9 @@ impl Site {
     fn gateway(&self, prefix: Prefix, number: Option<u32>) -> Result<IpAddr, String> {
         let number = number.unwrap_or(1);
         let address = match prefix.address() {
-            IpAddr::V4(first) => first.to_bits().checked_add(number).map(|bits| Ipv4Addr::from_bits(bits).into()),
+            IpAddr::V4(first) => {
+                first.to_bits().checked_add(number).map(|bits| Ipv4Addr::from_bits(bits).into())
+            }
             IpAddr::V6(first) => {
                 first.to_bits().checked_add(number.into()).map(|bits| Ipv6Addr::from_bits(bits).into())
             }
@@ -77,7 +79,10 @@ mod tests {
     #[test]
     fn what_is_outside_is_refused() {
         for (prefix, number) in [("192.0.2.0/24", 256), ("192.0.2.1/32", 1), ("255.255.255.255/32", 1)] {
-            assert_eq!(gateway([prefix.into(), number.into()]), Err(format!("{prefix} has no address {number}")));
+            assert_eq!(
+                gateway([prefix.into(), number.into()]),
+                Err(format!("{prefix} has no address {number}"))
+            );
         }
         assert!(gateway(["x".into()]).is_err_and(|error| error.starts_with("prefix: `x` is no prefix")));
     }

@@ -93,6 +93,8 @@ mod tests {
     #[test]
     fn wrong_settings_are_told() {
         assert!(configure::<ZoneMesh>(r#"{"lable": "x"}"#).is_err_and(|error| error.contains("lable")));
-        assert!(configure::<ZoneMesh>(r#"{"label": ""}"#).is_err_and(|error| error.contains("`label` is empty")));
+        assert!(
+            configure::<ZoneMesh>(r#"{"label": ""}"#).is_err_and(|error| error.contains("`label` is empty"))
+        );
     }
 }
