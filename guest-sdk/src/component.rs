@@ -54,27 +54,31 @@ impl<P: Policy> lifecycle_wire::Guest for Component<P> {
 
 impl<P: Peers> peers_wire::Guest for Component<P> {
     fn select(request: peers_wire::Request) -> Result<peers_wire::Answer, String> {
-        policy::<P>()?.select(&Request::new(&request), &HostKv).map(|selection| selection.into_wire())
+        policy::<P>()?
+            .select(&Request::new(&request), &HostKv::default())
+            .map(|selection| selection.into_wire())
     }
 }
 
 impl<P: Filter> filter_wire::Guest for Component<P> {
     fn advertise(request: filter_wire::AdvertiseRequest) -> Result<filter_wire::AdvertiseAnswer, String> {
         let policy = policy::<P>()?;
+        let kv = HostKv::default();
         let mut packer = DecisionPacker::default();
         for route in &request.routes {
-            packer.add(&policy.advertise(&Route::new(&request.text, route), &HostKv)?);
+            packer.add(&policy.advertise(&Route::new(&request.text, route), &kv)?);
         }
         Ok(packer.finish())
     }
 
     fn rules(request: filter_wire::RulesRequest) -> Result<filter_wire::RulesAnswer, String> {
         let policy = policy::<P>()?;
+        let kv = HostKv::default();
         let mut packer = RulePacker::default();
         for (index, session) in request.sessions.iter().enumerate() {
             let peering = peering(&request.text, &request.names, session);
             for direction in [Direction::Import, Direction::Export] {
-                packer.add(count(index), direction, policy.rules(&peering, direction, &HostKv)?);
+                packer.add(count(index), direction, policy.rules(&peering, direction, &kv)?);
             }
         }
         Ok(packer.finish())
@@ -107,7 +111,7 @@ impl<P: Functions> functions_wire::Guest for Component<P> {
         let functions = functions::<P>();
         let function = functions.get(function as usize).ok_or("there is no such function")?;
         let arguments = arguments.into_iter().map(Value::from_wire).collect();
-        function.call(&*policy::<P>()?, &HostKv, arguments).map(Value::into_wire)
+        function.call(&*policy::<P>()?, &HostKv::default(), arguments).map(Value::into_wire)
     }
 }
 

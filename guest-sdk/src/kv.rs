@@ -1,5 +1,8 @@
 //! The key/value view of the cluster.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use crate::bindings::host::tailorbird::policy::kv;
 
 /// What a plugin can read of the cluster, as it was before any plugin was asked.
@@ -55,12 +58,31 @@ pub struct Page {
     pub more: bool,
 }
 
-/// The host's view.
-pub(crate) struct HostKv;
+/// The host's view during one call.
+///
+/// Policies are asked item by item and read the same few keys for each; the view cannot change meanwhile, so what was read
+/// is remembered rather than asked of the host again. A new call starts with nothing: the host writes down what each reads.
+#[derive(Default)]
+pub(crate) struct HostKv {
+    values: RefCell<BTreeMap<String, Option<String>>>,
+    pages: RefCell<BTreeMap<(String, Option<String>, u32), Page>>,
+}
+
+// A call that reads many reads each once, and need not keep them.
+const REMEMBERED_VALUES: usize = 32;
+const REMEMBERED_PAGES: usize = 8;
 
 impl Kv for HostKv {
     fn get(&self, key: &str) -> Option<String> {
-        kv::get(key)
+        if let Some(value) = self.values.borrow().get(key) {
+            return value.clone();
+        }
+        let value = kv::get(key);
+        let mut values = self.values.borrow_mut();
+        if values.len() < REMEMBERED_VALUES {
+            values.insert(key.to_owned(), value.clone());
+        }
+        value
     }
 
     fn get_many(&self, keys: &[String]) -> Vec<Option<String>> {
@@ -68,9 +90,18 @@ impl Kv for HostKv {
     }
 
     fn page(&self, prefix: &str, after: Option<&str>, limit: u32) -> Page {
+        let asked = (prefix.to_owned(), after.map(str::to_owned), limit);
+        if let Some(page) = self.pages.borrow().get(&asked) {
+            return page.clone();
+        }
         let page = kv::list(prefix, after, limit);
         let rows = page.rows.into_iter().map(|row| Row { key: row.key, value: row.value }).collect();
-        Page { rows, more: page.more }
+        let page = Page { rows, more: page.more };
+        let mut pages = self.pages.borrow_mut();
+        if pages.len() < REMEMBERED_PAGES {
+            pages.insert(asked, page.clone());
+        }
+        page
     }
 
     fn revision(&self) -> u64 {

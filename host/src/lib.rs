@@ -10,6 +10,7 @@
 //! - [`policy`]: what plugins change about a snapshot;
 //! - [`plugin`]: the sandbox that plugins run in, and the contract with them;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
+//! - [`pipeline`]: engine, plugins and templates of a node, put together;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
 //! - [`syncer`]: where objects come from;
@@ -23,6 +24,7 @@ pub mod delivery;
 pub mod engine;
 pub mod environment;
 pub mod manifest;
+pub mod pipeline;
 pub mod plugin;
 pub mod policy;
 pub mod render;

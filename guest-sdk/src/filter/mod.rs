@@ -6,6 +6,7 @@ mod rule;
 
 pub use advertise::{Decision, Destination, Route, Service};
 pub(crate) use pack::{DecisionPacker, RulePacker};
+pub(crate) use rule::{Action, PrefixCondition};
 pub use rule::{Operation, PrefixRange, Rule, RuleSet};
 
 use crate::{Direction, Kv, Peering, Policy};

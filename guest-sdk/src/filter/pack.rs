@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::bindings::filter::exports::tailorbird::policy::filter as wire;
-use crate::filter::rule::Action;
-use crate::filter::{Decision, Destination, Operation, Rule, RuleSet};
+use crate::filter::{Action, Decision, Destination, Operation, Rule, RuleSet};
 use crate::text::{Text, add_all, count};
 use crate::values::address_to_wire;
 use crate::{AsNumber, Community, Direction};

@@ -68,28 +68,28 @@ pub enum Operation {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    pub(super) action: Action,
-    pub(super) operations: Vec<Operation>,
-    pub(super) prefixes: Option<PrefixCondition>,
-    pub(super) from_peers: bool,
-    pub(super) community: Option<Community>,
-    pub(super) as_path_prefix: Vec<AsNumber>,
-    pub(super) as_path_length: Option<(u32, u32)>,
-    pub(super) priority: Option<Priority>,
-    pub(super) peer_type: Option<PeerType>,
+    pub(crate) action: Action,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) prefixes: Option<PrefixCondition>,
+    pub(crate) from_peers: bool,
+    pub(crate) community: Option<Community>,
+    pub(crate) as_path_prefix: Vec<AsNumber>,
+    pub(crate) as_path_length: Option<(u32, u32)>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) peer_type: Option<PeerType>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Accept,
     Reject,
     Continue,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PrefixCondition {
-    pub(super) any_of: Vec<PrefixRange>,
-    pub(super) negate: bool,
+pub(crate) struct PrefixCondition {
+    pub(crate) any_of: Vec<PrefixRange>,
+    pub(crate) negate: bool,
 }
 
 impl Rule {

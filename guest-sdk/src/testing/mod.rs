@@ -1,12 +1,16 @@
 //! What native unit tests of a policy need: requests, a view of the cluster, and the log.
 
+mod bgp_route;
 mod mock_kv;
 mod requests;
+mod schema;
 
 use std::cell::RefCell;
 
+pub use bgp_route::BgpRoute;
 pub use mock_kv::{MockKv, Reads};
 pub use requests::{ClusterNode, OnePeering, OneRoute, PeersRequest};
+pub use schema::schema_faults;
 
 use crate::log::Level;
 use crate::{Functions, Kv, Policy, Value};

@@ -81,24 +81,22 @@ impl ClusterNode {
 pub struct PeersRequest(peers_wire::Request);
 
 impl PeersRequest {
-    /// A cluster as one of its nodes sees it, with the mesh on: a peering with every other node. The nodes are sorted by
-    /// name.
+    /// A cluster as one of its nodes sees it, with the mesh on: a peering with every other node. As the host has it, nodes
+    /// with a cluster id take no part. The nodes are sorted by name.
     pub fn mesh(this_node: &str, nodes: impl IntoIterator<Item = ClusterNode>) -> Self {
         let mut nodes: Vec<ClusterNode> = nodes.into_iter().collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         let mut request = Self::without_peerings(this_node, &nodes);
         request.0.mesh = true;
-        let own = nodes.iter().find(|node| node.name == this_node);
+        let own = nodes.iter().find(|node| node.name == this_node && node.cluster_id.is_none());
         for family in [Family::V4, Family::V6] {
             let Some(own_address) = own.and_then(|node| node.address_of(family)) else { continue };
-            for node in nodes.iter().filter(|node| node.name != this_node) {
+            let others = nodes.iter().filter(|node| node.name != this_node && node.cluster_id.is_none());
+            for node in others {
                 let Some(ip) = node.address_of(family) else { continue };
                 let peering = OnePeering::mesh(ip, &node.name).as_number_raw(node.as_number);
-                request = request.peering(OnePeering {
-                    passive: own_address.to_string() < ip.to_string(),
-                    remote_cluster_id: node.cluster_id,
-                    ..peering
-                });
+                let passive = own_address.to_string() < ip.to_string();
+                request = request.peering(OnePeering { passive, ..peering });
             }
         }
         request

@@ -5,8 +5,13 @@
 //! decided on the way.
 
 mod clause;
+mod rules;
 
-use clause::{Clause, Condition, NetOperand, Statement};
+use clause::{Clause, Condition, NetOperand};
+pub(super) use clause::{Joined, Statement};
+pub use rules::{
+    PluginAction, PluginFunction, PluginOperation, PluginRule, PrefixRange, PrefixSet, Way, compile_rules,
+};
 
 use super::Literal;
 use crate::engine::model::{Filter, FilterCall, FilterFunction};

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
@@ -11,13 +10,13 @@ use serde_json::json;
 
 use super::output::{self, Exit};
 use super::plugins::PluginArgs;
-use crate::delivery::{self, Destination, Group};
+use crate::delivery::{Destination, Group};
 use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
+use crate::pipeline::{self, Templates, Unrendered};
 use crate::plugin::PluginSet;
-use crate::policy::CallError;
-use crate::render::{self, Renderer, SharedCalls};
+use crate::policy::{CallError, OnError};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
 use crate::types::Name;
@@ -48,7 +47,6 @@ pub(super) struct TemplateArgs {
 pub(super) struct Cluster {
     pub(super) engine: Engine,
     pub(super) plugins: PluginSet,
-    renderer: Option<Renderer>,
     problems: Vec<(Source, String)>,
     places: BTreeMap<ObjectKey, Source>,
     workload_errors: Vec<String>,
@@ -87,7 +85,7 @@ impl Cluster {
             workloads.map_or_else(Vec::new, |folder| files::load_workloads(folder, &mut batch));
         batch.finish();
         let (problems, places) = (loaded.problems, loaded.places);
-        Ok(Self { engine, plugins, renderer: None, problems, places, workload_errors, failures: Vec::new() })
+        Ok(Self { engine, plugins, problems, places, workload_errors, failures: Vec::new() })
     }
 
     /// Tells the operator what was left out and what has no effect.
@@ -131,45 +129,29 @@ impl Cluster {
             let names: Vec<String> = names.into_iter().collect();
             bail!("nothing is rendered while these are malformed: {}", names.join(", "));
         }
-        let node = self.engine.settings().node.clone();
-        let loaded = match &templates.confdir {
-            Some(folder) => render::load_with(folder, &node, &render::plugin_functions(&self.plugins)?),
-            None => render::built_in(&node),
-        };
-        let mut resources = Vec::new();
-        let mut unusable = Vec::new();
-        for result in loaded {
-            match result {
-                Ok(resource) => resources.push(resource),
-                Err(error) if error.group.is_some() => unusable.push(error),
-                Err(error) => {
-                    bail!("nobody can tell which group this belongs to, so nothing was rendered: {error}")
-                }
-            }
-        }
-        if resources.is_empty() && unusable.is_empty() {
-            let folder = templates.confdir.clone().unwrap_or_default().join("conf.d");
-            let there = if folder.is_dir() {
-                "there is no template resource (*.toml) in"
-            } else {
-                "there is no folder"
-            };
-            bail!(
-                "{there} {}; `tailorbird templates export DIR` makes a set to start from",
-                folder.display()
-            );
-        }
-        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone()));
-        let named: Vec<(String, PathBuf)> = named.collect();
-        let renderer = self.renderer.insert(Renderer::new(resources));
+        let node = &self.engine.settings().node;
+        let mut loaded = Templates::load(templates.confdir.as_deref(), node, &self.plugins)?;
         let snapshot = self.engine.snapshot();
-        let session = Arc::new(Mutex::new(self.plugins.begin(snapshot, Instant::now())));
-        let calls: SharedCalls = session.clone();
-        let rendering = renderer.render_with(snapshot, Some(&calls));
-        let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        self.failures.extend(session.skipped().iter().map(|error| (Severity::Warning, error.clone())));
+        let rendered = pipeline::render_once(snapshot, &self.plugins, &mut loaded, to, Instant::now());
+        let rendered = match rendered {
+            Err(Unrendered::Abandoned(abandoned)) => {
+                abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
+                bail!("nothing was rendered: without a plugin whose on_error is `keep` nothing may be")
+            }
+            rendered => rendered?,
+        };
+        let on_error = |error: &CallError| {
+            let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
+            match facts.map(|facts| facts.on_error) {
+                Some(OnError::Skip) => Severity::Warning,
+                _ => Severity::LeftOut,
+            }
+        };
+        let failed = rendered.failures.into_iter().map(|error| (on_error(&error), error));
+        let skipped = rendered.skipped.into_iter().map(|error| (Severity::Warning, error));
+        self.failures = failed.chain(skipped).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
-        Ok(delivery::groups(rendering, &named, &unusable, to)?)
+        Ok(rendered.groups)
     }
 
     /// An error unless there is a node of the name asked for; it lists names that are near.

@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Whether all is the same but the nodes, which are in the view too.
-    pub(super) fn same_beside_nodes(&self, other: &Self) -> bool {
+    pub(crate) fn same_beside_nodes(&self, other: &Self) -> bool {
         self.as_number == other.as_number
             && self.ports.ptr_eq(&other.ports)
             && self.port == other.port

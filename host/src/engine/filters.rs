@@ -60,7 +60,7 @@ impl Filters {
     }
 
     /// Whether both are the same map, not only equal ones.
-    pub(super) fn ptr_eq(&self, other: &Self) -> bool {
+    pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         self.by_name.ptr_eq(&other.by_name)
     }
 
