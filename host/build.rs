@@ -19,16 +19,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={path}");
     }
     let mut code = String::from("pub(super) const SDK_FILES: &[(&str, &str)] = &[\n");
+    let manifest = standalone(
+        &fs::read_to_string(Path::new(SDK_FOLDER).join("Cargo.toml"))?,
+        &fs::read_to_string(Path::new(ROOT).join("Cargo.toml"))?,
+    )?;
     for (name, path) in files(Path::new(SDK_FOLDER))? {
         if name == "Cargo.toml" {
-            let manifest = standalone(&fs::read_to_string(&path)?, &fs::read_to_string("../Cargo.toml")?)?;
-            writeln!(code, "    ({name:?}, {manifest:?}),")?;
+            writeln!(code, "    ({name:?}, {:?}),", toml::to_string(&manifest)?)?;
         } else {
             writeln!(code, "    ({name:?}, include_str!({:?})),", path.canonicalize()?)?;
         }
     }
     code += "];\n\npub(super) const LOCKED: &[(&str, &str)] = &[\n";
-    for (name, text) in locked(&fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?)? {
+    for (name, text) in locked(&fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?, &manifest)? {
         writeln!(code, "    ({name:?}, {text:?}),")?;
     }
     code += "];\n";
@@ -57,14 +60,14 @@ fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Box<dyn Error>> {
     Ok(found)
 }
 
-/// A crate's manifest without what it has from its workspace.
-fn standalone(manifest: &str, workspace: &str) -> Result<String, Box<dyn Error>> {
+/// A crate's manifest without what it has from its workspace, and without what only its tests need.
+fn standalone(manifest: &str, workspace: &str) -> Result<Table, Box<dyn Error>> {
     let mut manifest: Table = manifest.parse()?;
     let workspace: Table = workspace.parse()?;
     let workspace = workspace["workspace"].as_table().ok_or("[workspace] is a table")?;
-    for (own, shared) in [("package", "package"), ("dependencies", "dependencies")] {
-        let shared = workspace[shared].as_table().ok_or("a table of the workspace")?;
-        let own = manifest[own].as_table_mut().ok_or("a table of the crate")?;
+    for table in ["package", "dependencies"] {
+        let shared = workspace[table].as_table().ok_or("a table of the workspace")?;
+        let own = manifest[table].as_table_mut().ok_or("a table of the crate")?;
         for (key, value) in own.iter_mut() {
             if value.get("workspace").and_then(Value::as_bool) == Some(true) {
                 *value = shared.get(key).ok_or("what is inherited is there")?.clone();
@@ -72,13 +75,20 @@ fn standalone(manifest: &str, workspace: &str) -> Result<String, Box<dyn Error>>
         }
     }
     manifest.remove("lints");
-    Ok(toml::to_string(&manifest)?)
+    manifest.remove("dev-dependencies");
+    Ok(manifest)
 }
 
-/// Entries of a Cargo.lock for the library and all that it needs, by name.
-fn locked(lock: &str) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+/// Entries of a Cargo.lock for the library, whose manifest is given, and all that it needs, by name.
+fn locked(lock: &str, manifest: &Table) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let lock: Table = lock.parse()?;
     let packages = lock["package"].as_array().ok_or("packages are a list")?;
+    let own = manifest["dependencies"].as_table().ok_or("[dependencies] is a table")?;
+    let dependencies = |package| {
+        // Cargo.lock does not tell what only tests need.
+        let wanted = move |name: &&str| text(package, "name") != SDK || own.contains_key(*name);
+        dependencies(package).filter(wanted)
+    };
     let mut needed = BTreeMap::new();
     let mut open = vec![SDK.to_owned()];
     while let Some(wanted) = open.pop() {

@@ -46,6 +46,8 @@ fn functions<P: Functions>() -> Rc<Vec<Function<P>>> {
 
 impl<P: Policy> lifecycle_wire::Guest for Component<P> {
     fn configure(settings: String) -> Result<(), String> {
+        // Without a hook, nobody would see what a panic says.
+        #[cfg(target_arch = "wasm32")]
         std::panic::set_hook(Box::new(|panic| crate::log::error(&panic.to_string())));
         let policy: Rc<P> = Rc::new(crate::policy::configure(&settings)?);
         POLICY.with(|slot| slot.0.set(policy)).map_err(|_| "configured twice".into())

@@ -120,6 +120,7 @@ macro_rules! manifest {
         wants: [$($want:expr),* $(,)?] $(,)?
     ) => {
         /// What this plugin says of itself.
+        #[allow(unreachable_pub)]
         pub const MANIFEST: $crate::Manifest = $crate::Manifest {
             name: $name,
             version: $crate::__first!($($version,)? env!("CARGO_PKG_VERSION")),

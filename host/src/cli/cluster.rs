@@ -14,7 +14,7 @@ use crate::delivery::{Destination, Group};
 use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
-use crate::pipeline::{self, Templates};
+use crate::pipeline::{self, Templates, Unrendered};
 use crate::plugin::PluginSet;
 use crate::policy::{CallError, OnError};
 use crate::resources::{Defaults, ObjectKey};
@@ -131,8 +131,15 @@ impl Cluster {
         }
         let node = &self.engine.settings().node;
         let mut loaded = Templates::load(templates.confdir.as_deref(), node, &self.plugins)?;
-        let rendered =
-            pipeline::render_once(self.engine.snapshot(), &self.plugins, &mut loaded, to, Instant::now())?;
+        let snapshot = self.engine.snapshot();
+        let rendered = pipeline::render_once(snapshot, &self.plugins, &mut loaded, to, Instant::now());
+        let rendered = match rendered {
+            Err(Unrendered::Abandoned(abandoned)) => {
+                abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
+                bail!("nothing was rendered: without a plugin whose on_error is `keep` nothing may be")
+            }
+            rendered => rendered?,
+        };
         let on_error = |error: &CallError| {
             let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
             match facts.map(|facts| facts.on_error) {

@@ -13,6 +13,7 @@ mod configuration;
 mod golden;
 mod inspect;
 mod measure;
+mod policies;
 mod rendering;
 mod run;
 

@@ -12,7 +12,6 @@ use super::run::SceneArgs;
 use crate::cli::output::{self, Exit, Format};
 use crate::cli::plugins::sandbox;
 use crate::plugin::PluginSet;
-use crate::policy::CallError;
 
 /// The time that one measurement takes, unless it has made enough calls before.
 const TIME: Duration = Duration::from_secs(2);
@@ -121,7 +120,7 @@ impl Row {
 /// Measures until the time is over; each step adds a time or several.
 fn measure(
     what: &str,
-    mut step: impl FnMut(&mut Vec<Duration>) -> Result<(), CallError>,
+    mut step: impl FnMut(&mut Vec<Duration>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Duration>> {
     let progress = Progress::new(what);
     let start = Instant::now();

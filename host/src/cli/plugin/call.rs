@@ -11,11 +11,11 @@ use super::recorder::{Recorder, Watch};
 use crate::cli::cluster::Cluster;
 use crate::cli::output::Exit;
 use crate::cli::plugins::load_usable;
-use crate::engine::{Engine, Settings, Snapshot, View};
+use crate::engine::{Changes, Engine, Settings, Snapshot, View};
 use crate::plugin::config::{Configuration, Entry};
 use crate::plugin::contract::{functions::ParameterKind, log};
 use crate::plugin::{Function, LoadError, LogLine, PluginSet, Sandbox, Session, Usage};
-use crate::policy::{CallError, Plugins, Reads};
+use crate::policy::{Abandoned, Overlay, Plugins, Reads};
 use crate::types::Name;
 
 /// An export that can be called.
@@ -169,7 +169,7 @@ pub(super) fn arguments(function: &Function, words: &[String]) -> Vec<Value> {
 /// The cluster that a plugin is called about.
 pub(super) enum Scene {
     /// No cluster: a view without any key.
-    Empty(Snapshot),
+    Empty(Box<Snapshot>),
     /// A cluster as one of its nodes sees it.
     Cluster(Box<Cluster>),
 }
@@ -179,7 +179,7 @@ impl Scene {
     pub(super) fn empty() -> anyhow::Result<Self> {
         let nobody: Name = "node".parse().map_err(|error| anyhow!("{error}"))?;
         let snapshot = Engine::new(Settings::new(nobody)).snapshot().clone();
-        Ok(Self::Empty(Snapshot { view: View::default(), ..snapshot }))
+        Ok(Self::Empty(Box::new(Snapshot { view: View::default(), ..snapshot })))
     }
 
     /// A cluster of some objects.
@@ -293,30 +293,13 @@ pub(super) fn ask(set: &PluginSet, scene: &Scene, question: &Question) -> Outcom
         }
         (Ok(()), Question::Policy(export)) => {
             let mut recorder = Recorder::new(&mut session, *export, Watch::Record);
-            let error = derive(scene.snapshot(), &mut recorder).err();
-            let Recorder { answers, reads, .. } = recorder;
-            (answers.into_iter().reduce(merged), error, reads)
+            let failed = derive(scene.snapshot(), &mut recorder).err();
+            // One export of one plugin is asked once, and fails once.
+            let error = failed.and_then(|failed| failed.errors.into_iter().next());
+            (recorder.answer, error, recorder.reads)
         }
     };
     Outcome { answer, error: error.map(|error| error.cause), reads, configured, usage: used(&session) }
-}
-
-/// Two answers of an export to two requests as one: their lists, one behind the other.
-fn merged(first: Value, second: Value) -> Value {
-    match (first, second) {
-        (Value::Object(mut first), Value::Object(second)) => {
-            for (name, value) in second {
-                let slot = first.entry(name).or_insert(Value::Null);
-                *slot = merged(slot.take(), value);
-            }
-            first.into()
-        }
-        (Value::Array(mut first), Value::Array(second)) => {
-            first.extend(second);
-            first.into()
-        }
-        (_, second) => second,
-    }
 }
 
 /// How long a rendering and its calls of one export took.
@@ -336,7 +319,7 @@ pub(super) fn time(
     scene: &Scene,
     export: Export,
     with_plugin: bool,
-) -> Result<Timed, CallError> {
+) -> anyhow::Result<Timed> {
     let mut session = set.begin(scene.snapshot(), Instant::now());
     session.prepare(0)?;
     let fuel = |session: &Session| session.usage().map(|usage| usage.fuel).sum::<u64>();
@@ -350,6 +333,8 @@ pub(super) fn time(
     Ok(Timed { plugin, whole, fuel: fuel(&session) - before })
 }
 
-fn derive(_: &Snapshot, _: &mut dyn Plugins) -> Result<(), CallError> {
-    Ok(())
+/// Asks what a first rendering asks.
+fn derive(snapshot: &Snapshot, plugins: &mut dyn Plugins) -> Result<(), Abandoned> {
+    let changes = Changes { from: 0, to: snapshot.revision, ..Changes::default() };
+    Overlay::new().derive(snapshot, changes, plugins).map(drop)
 }

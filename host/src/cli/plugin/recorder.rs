@@ -27,9 +27,9 @@ pub(super) struct Recorder<'a> {
     facts: Vec<Facts>,
     export: Export,
     watch: Watch,
-    /// The answers, unchecked, as JSON.
-    pub(super) answers: Vec<Value>,
-    /// What they depend on.
+    /// The answer, unchecked, as JSON.
+    pub(super) answer: Option<Value>,
+    /// What it depends on.
     pub(super) reads: Reads,
     /// The time of the calls.
     pub(super) time: Duration,
@@ -49,7 +49,7 @@ impl<'a> Recorder<'a> {
             session,
             export,
             watch,
-            answers: Vec::new(),
+            answer: None,
             reads: Reads::default(),
             time: Duration::ZERO,
         }
@@ -69,7 +69,7 @@ impl<'a> Recorder<'a> {
         let asked = call(self.session);
         self.time += begun.elapsed();
         if let (Watch::Record, Ok(asked)) = (self.watch, &asked) {
-            self.answers.push(show(&asked.answer));
+            self.answer = Some(show(&asked.answer));
             self.reads.extend(asked.reads.clone());
         }
         asked

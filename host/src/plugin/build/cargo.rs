@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,12 +26,15 @@ pub(super) struct Package {
     pub(super) name: String,
     /// Cargo's folder for what is built.
     pub(super) target: PathBuf,
+    /// Whether that folder is cargo's own choice.
+    default_target: bool,
 }
 
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<MetadataPackage>,
     target_directory: PathBuf,
+    workspace_root: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +79,8 @@ pub(super) fn package(dir: &Path) -> Result<Package, BuildError> {
     if !crate_types.any(|kind| kind == "cdylib") {
         return Err(wrong("its Cargo.toml lacks `crate-type = [\"cdylib\"]` under [lib]"));
     }
-    Ok(Package { name: package.name, target: metadata.target_directory })
+    let default_target = metadata.target_directory == metadata.workspace_root.join("target");
+    Ok(Package { name: package.name, target: metadata.target_directory, default_target })
 }
 
 #[derive(Deserialize)]
@@ -87,15 +92,50 @@ struct Message {
     filenames: Vec<PathBuf>,
 }
 
-/// Compiles a crate to a core module; gives the module's path.
-pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<PathBuf, BuildError> {
+/// Where a standard library that is compiled from source is kept, so that this happens once and not for every plugin. None
+/// when the operator chose a folder, or there is no home.
+fn shared_target(toolchain: &Toolchain, package: &Package) -> Option<PathBuf> {
+    let from_source = matches!(toolchain, Toolchain::FromSource { .. });
+    let caches = || match std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Some(std::env::home_dir()?.join(".cache")),
+    };
+    let folder = caches().filter(|folder| from_source && package.default_target && folder.is_absolute());
+    folder.map(|folder| folder.join("tailorbird/plugin-build"))
+}
+
+/// Compiles a crate to a core module.
+pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<Module, BuildError> {
+    let Some(shared) = shared_target(toolchain, package) else {
+        return run(toolchain.cargo("build"), dir, package);
+    };
+    let lock = shared.join(".module");
+    let fail = |error| BuildError::File { path: lock.clone(), error };
+    std::fs::create_dir_all(&shared).map_err(fail)?;
+    let file = File::create(&lock).map_err(fail)?;
+    // Crates of one name have their modules in one place: nobody builds before the module is read.
+    file.lock().map_err(fail)?;
     let mut command = toolchain.cargo("build");
+    command.arg("--target-dir").arg(&shared);
+    run(command, dir, package)
+}
+
+/// A core module.
+pub(super) struct Module {
+    /// Where it was.
+    pub(super) path: PathBuf,
+    /// What was in it.
+    pub(super) bytes: Vec<u8>,
+}
+
+fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, BuildError> {
     command
         .args(["--lib", "--target", TARGET, "--profile=plugin"])
         .arg("--message-format=json-render-diagnostics");
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
+    command.arg("--config").arg(format!("target.{TARGET}.rustflags={}", remapped(dir)));
     let program = PathBuf::from(command.get_program());
     let run = |error| BuildError::Run { program: program.clone(), error };
     let mut child =
@@ -109,10 +149,25 @@ pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> R
     if !child.wait().map_err(run)?.success() {
         return Err(BuildError::Failed { dir: dir.to_owned() });
     }
-    module.ok_or_else(|| BuildError::Crate {
+    let path = module.ok_or_else(|| BuildError::Crate {
         dir: dir.to_owned(),
         reason: format!("cargo made no WebAssembly module of `{}`", package.name),
-    })
+    })?;
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Module { path, bytes }),
+        Err(error) => Err(BuildError::File { path, error }),
+    }
+}
+
+/// Flags after which a plugin does not tell where it was built: its panics name source files.
+fn remapped(dir: &Path) -> toml::Value {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let places = [(dir.canonicalize().ok(), "plugin"), (home, "cargo")];
+    let flags = places.into_iter().filter_map(|(place, name)| {
+        Some(toml::Value::from(format!("--remap-path-prefix={}=/{name}", place?.to_str()?)))
+    });
+    toml::Value::Array(flags.collect())
 }
 
 /// The module, if a line of cargo's tells of that of this crate.

@@ -76,14 +76,17 @@ pub enum BuildError {
 /// Builds the crate in `dir` as a plugin. The component is written to `out`, or else to `plugins/<crate>.wasm` in cargo's
 /// target folder. Cargo's progress goes to standard error.
 ///
+/// Where the standard library is compiled from source, that happens in a folder of the user's cache, once for all plugins,
+/// unless `CARGO_TARGET_DIR` or cargo's configuration names another.
+///
 /// # Errors
 /// No toolchain, no crate, cargo's own errors, or a module that is no plugin.
 pub fn build(dir: &Path, out: Option<&Path>) -> Result<Built, BuildError> {
     let package = cargo::package(dir)?;
     let toolchain = Toolchain::find(&Machine::here(dir))?;
     let module = cargo::compile(&toolchain, dir, &package)?;
-    let bytes = read(&module)?;
-    let bytes = component(&bytes).map_err(|error| BuildError::Encode { module: module.clone(), error })?;
+    let bytes =
+        component(&module.bytes).map_err(|error| BuildError::Encode { module: module.path, error })?;
     let path = match out {
         Some(path) => path.to_owned(),
         None => package.target.join("plugins").join(format!("{}.wasm", package.name)),
@@ -91,10 +94,6 @@ pub fn build(dir: &Path, out: Option<&Path>) -> Result<Built, BuildError> {
     let plugin = PluginFile::parse(&package.name, bytes)?;
     write(&path, &plugin.bytes)?;
     Ok(Built { path, plugin })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
-    std::fs::read(path).map_err(|error| BuildError::File { path: path.to_owned(), error })
 }
 
 /// Writes a whole file or none: a host may be watching it.
