@@ -13,6 +13,7 @@
 //! - [`pipeline`]: engine, plugins and templates of a node, put together;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
+//! - [`daemon`]: all of it together, for years;
 //! - [`syncer`]: where objects come from;
 //! - [`watch`]: notices that files changed;
 //! - [`environment`]: what the environment of existing deployments says;
@@ -20,6 +21,7 @@
 
 pub mod bird;
 pub mod cli;
+pub mod daemon;
 pub mod delivery;
 pub mod engine;
 pub mod environment;
