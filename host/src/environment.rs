@@ -64,6 +64,14 @@ pub fn endpoint_status_folder(lookup: Lookup<'_>) -> PathBuf {
     PathBuf::from(prefix.unwrap_or_else(|| "/var/run/calico".to_owned())).join("endpoint-status")
 }
 
+/// The control sockets of `bird` and `bird6`: `bird.ctl` and `bird6.ctl` in the folder `TAILORBIRD_BIRD_SOCKETS`, else in
+/// `/var/run/calico`.
+pub fn bird_sockets(lookup: Lookup<'_>) -> [PathBuf; 2] {
+    let folder = lookup("TAILORBIRD_BIRD_SOCKETS").filter(|text| !text.is_empty());
+    let folder = PathBuf::from(folder.unwrap_or_else(|| "/var/run/calico".to_owned()));
+    ["bird.ctl", "bird6.ctl"].map(|name| folder.join(name))
+}
+
 /// A variable's value; an empty one is none.
 fn value<T>(
     lookup: Lookup<'_>,

@@ -22,7 +22,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// The statement for a prefix; none when it goes out as it is. It needs a parameter `peer`.
+    /// The statement for a prefix; none when it goes out as it is. It needs a parameter `peer_address`.
     pub fn statement(&self, prefix: &Prefix) -> Option<Literal> {
         if *self == Self::default() {
             return None;
@@ -33,7 +33,7 @@ impl Export {
             Some(to) if to.is_empty() => body.push(Statement::Reject.to_string()),
             Some(to) => {
                 let to: Vec<_> = to.iter().collect();
-                body.push(format!("if (peer !~ [ {} ]) then {}", Joined(&to, ", "), Statement::Reject));
+                body.push(format!("if (peer_address !~ [ {} ]) then {}", Joined(&to, ", "), Statement::Reject));
             }
             None => {}
         }

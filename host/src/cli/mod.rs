@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand.
 
+mod bird;
 mod check;
 mod cluster;
 mod completions;
@@ -34,6 +35,8 @@ Environment:
   NODENAME              the node, unless --node is given
   TAILORBIRD_CONFIG     the configuration file, unless --config is given
   TAILORBIRD_BIRD1      the folder of BIRD 1.x (bird, bird6), which checks files; else the PATH
+  TAILORBIRD_BIRD_SOCKETS
+                        the folder of the control sockets bird.ctl and bird6.ctl; else /var/run/calico
   CALICO_K8S_NODE_REF   the node's name in Kubernetes, if it has another one there
   CALICO_ROUTER_ID      `hash` or an IPv4 address; else the node's own address
   CALICO_ADVERTISE_CLUSTER_IPS
@@ -74,6 +77,8 @@ enum Command {
     Diff(diff::Args),
     /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
+    /// Ask the running BIRD how it is, have it check a file or reload
+    Bird(bird::Args),
     /// Write out the built-in templates
     Templates(templates::Args),
     /// Make plugins, look into them, and try them
@@ -91,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),
         Command::Plugin(args) => plugin::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -368,7 +368,7 @@ pub enum RouteOrigin {
 pub struct RoutePolicy {
     /// The prefix.
     pub prefix: Prefix,
-    /// The statement, for a function with the parameter `peer`, the address of the remote end.
+    /// The statement, for a function with the parameter `peer_address`, the address of the remote end.
     pub statement: Literal,
 }
 

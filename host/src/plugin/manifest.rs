@@ -268,7 +268,8 @@ impl Outline {
                 }
                 Payload::End(_) => depth = depth.saturating_sub(1),
                 Payload::CustomSection(section) if depth == 1 && section.name() == MANIFEST_SECTION => {
-                    if self.manifest.replace(section.data().to_vec()).is_some() {
+                    let before = self.manifest.replace(section.data().to_vec());
+                    if before.is_some() {
                         return Err(format!("has two manifests (custom section `{MANIFEST_SECTION}`)"));
                     }
                 }

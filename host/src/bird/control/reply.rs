@@ -8,7 +8,7 @@ pub const LINE_LIMIT: usize = 16 * 1024;
 
 /// The largest reply that is read, in bytes, with the notices before and in it. Ten thousand sessions of two
 /// families are about 25 MiB.
-pub const REPLY_LIMIT: usize = 64 * 1024 * 1024;
+pub const REPLY_LIMIT: usize = 32 * 1024 * 1024;
 
 /// What is shown of a line that is no line of BIRD's, in characters.
 const EXCERPT: usize = 60;

@@ -227,7 +227,7 @@ struct Budget(Cell<usize>);
 
 impl Budget {
     fn new() -> Self {
-        Self(Cell::new(32 << 20))
+        Self(Cell::new(8 << 20))
     }
 
     fn pay(&self, bytes: usize) -> bool {
@@ -261,3 +261,38 @@ impl Budget {
 
 /// What stands for a piece when too much has been shown.
 const TOO_MUCH: &str = "(too much to show)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_pieces_of_one_list_are_not_all_shown() {
+        let nothing = types::Range { start: 0, count: 0 };
+        let rule = filter::Rule {
+            prefixes: None,
+            from_peers: false,
+            community: None,
+            as_path_prefix: nothing,
+            as_path_length: None,
+            priority: None,
+            peer_type: None,
+            operations: nothing,
+            action: filter::Action::Accept,
+        };
+        let all = types::Range { start: 0, count: 10_000 };
+        let answer = filter::RulesAnswer {
+            rules: vec![rule; 10_000],
+            prefixes: Vec::new(),
+            numbers: Vec::new(),
+            operations: Vec::new(),
+            sets: vec![all; 10_000],
+            assignments: Vec::new(),
+        };
+        let request = filter::RulesRequest { text: String::new(), sessions: Vec::new(), names: Vec::new() };
+        let shown = rules(&request, &answer);
+        assert_eq!(shown["sets"][0]["rules"].as_array().map(Vec::len), Some(10_000));
+        assert_eq!(shown["sets"][9_999]["rules"], TOO_MUCH);
+        assert!(shown.to_string().len() < 8 << 20);
+    }
+}

@@ -169,7 +169,7 @@ pub(super) fn arguments(function: &Function, words: &[String]) -> Vec<Value> {
 /// The cluster that a plugin is called about.
 pub(super) enum Scene {
     /// No cluster: a view without any key.
-    Empty(Snapshot),
+    Empty(Box<Snapshot>),
     /// A cluster as one of its nodes sees it.
     Cluster(Box<Cluster>),
 }
@@ -179,7 +179,7 @@ impl Scene {
     pub(super) fn empty() -> anyhow::Result<Self> {
         let nobody: Name = "node".parse().map_err(|error| anyhow!("{error}"))?;
         let snapshot = Engine::new(Settings::new(nobody)).snapshot().clone();
-        Ok(Self::Empty(Snapshot { view: View::default(), ..snapshot }))
+        Ok(Self::Empty(Box::new(Snapshot { view: View::default(), ..snapshot })))
     }
 
     /// A cluster of some objects.

@@ -10,8 +10,8 @@ use crate::plugin::scaffold::{self, CrateName, Kind};
 pub(super) struct Args {
     /// The name of the crate and of its folder: lower case letters, digits and `-`, from a letter
     name: CrateName,
-    /// What the plugin does
-    #[arg(long, value_enum, default_value_t = Kind::Peers)]
+    /// What the plugin does: peers, filter or functions
+    #[arg(long, value_enum, default_value_t = Kind::Peers, hide_possible_values = true)]
     kind: Kind,
     /// The folder of the library for plugins (crate tailorbird-guest); else a copy of it is laid beside the crate
     #[arg(long, value_name = "PATH")]
