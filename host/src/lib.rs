@@ -6,7 +6,7 @@
 //! - [`resources`]: the objects that users write, parsed into those types;
 //! - [`manifest`]: files and folders of objects in YAML or JSON, read as a stream;
 //! - [`engine`]: the pure core, which turns objects into an immutable, revisioned [`engine::Snapshot`];
-//! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
+//! - [`bird`]: what the core knows of BIRD's language, the daemon's own check of a file, and its control socket;
 //! - [`policy`]: what plugins change about a snapshot;
 //! - [`plugin`]: the sandbox that plugins run in, and the contract with them;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
