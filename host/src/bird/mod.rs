@@ -1,6 +1,7 @@
-//! What the engine knows of BIRD: its language as typed values, and the daemon's own check of a file.
+//! What the engine knows of BIRD: its language as typed values, the daemon's own check of a file, and its control socket.
 
 pub mod check;
+pub mod control;
 mod filter;
 mod literal;
 mod route_policy;

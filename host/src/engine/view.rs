@@ -51,6 +51,14 @@ impl View {
         view
     }
 
+    /// The view of a later revision, at which one key was set or removed.
+    pub fn with(&self, revision: u64, key: &str, value: Option<&str>) -> Self {
+        let (mut view, mut writer) = (self.clone(), ViewWriter::default());
+        writer.put(&mut view, key.into(), value.map(Into::into));
+        writer.commit(&mut view, revision);
+        view
+    }
+
     /// The value of a key, with passwords hidden.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|entry| &*entry.value)
@@ -100,6 +108,11 @@ impl View {
     /// The revision of the last change at or below a path; 0 when there never was any.
     pub fn revision_of(&self, prefix: &str) -> u64 {
         self.revisions.get(prefix.trim_end_matches('/')).copied().unwrap_or(0)
+    }
+
+    /// The revision of the last change of anything.
+    pub fn revision(&self) -> u64 {
+        self.revision_of("")
     }
 
     /// The number of keys.

@@ -12,10 +12,16 @@ use super::function;
 use super::guest::{LogLine, State};
 use super::set::{Loaded, PluginSet};
 use crate::engine::View;
-use crate::policy::{Asked, CallError, Facts, Plugins, Reads};
+use crate::policy::{Asked, CallError, Facts, FunctionCalls, OnError, Plugins, Reads};
 
 /// The longest text of an error that is kept.
 const MAX_CAUSE: usize = 4096;
+
+/// The call that comes before all others.
+const CONFIGURE: &str = "lifecycle.configure";
+
+/// The most failures that are told of functions that may be skipped.
+const MAX_SKIPPED: usize = 16;
 
 /// What a plugin used in a rendering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +45,7 @@ pub struct Session {
     revision: u64,
     now: Instant,
     guests: Vec<Guest>,
+    skipped: Vec<CallError>,
 }
 
 impl std::fmt::Debug for Session {
@@ -87,7 +94,7 @@ enum Failure {
 impl Session {
     pub(super) fn new(set: PluginSet, view: View, revision: u64, now: Instant) -> Self {
         let guests = set.plugins.iter().map(|_| Guest::default()).collect();
-        Self { set, view, revision, now, guests }
+        Self { set, view, revision, now, guests, skipped: Vec::new() }
     }
 
     /// The set.
@@ -100,10 +107,16 @@ impl Session {
         self.guests.iter().map(|guest| &guest.usage)
     }
 
+    /// Failures of functions whose plugins may be skipped: their value was nothing.
+    pub fn skipped(&self) -> &[CallError] {
+        &self.skipped
+    }
+
     /// Calls a function of a plugin for a template.
     ///
     /// # Errors
-    /// The arguments do not fit, the function refused, or the plugin failed.
+    /// The arguments do not fit, the function refused, or the plugin failed; not the last two when the plugin may be
+    /// skipped.
     pub fn call_function(
         &mut self,
         plugin: usize,
@@ -121,12 +134,23 @@ impl Session {
             Some(functions) => functions.call_call(store, number, &arguments),
             None => Ok(Err("functions is not exported".to_owned())),
         });
-        let Asked { answer, reads } = asked
-            .map_err(|error| CallError { cause: format!("`{}`: {}", function.name, error.cause), ..error })?;
-        match function::from_guest(answer) {
-            Ok(answer) => Ok(Asked { answer, reads }),
-            Err(reason) => Err(self.error(plugin, CALL, format!("`{}` {reason}", function.name))),
-        }
+        let called = match asked {
+            Ok(Asked { answer, reads }) => match function::from_guest(answer) {
+                Ok(answer) => Ok(Asked { answer, reads }),
+                Err(reason) => Err(self.error(plugin, CALL, format!("`{}` {reason}", function.name))),
+            },
+            Err(error) => Err(CallError { cause: format!("`{}`: {}", function.name, error.cause), ..error }),
+        };
+        called.or_else(|error| {
+            if self.set.facts[plugin].on_error != OnError::Skip {
+                return Err(error);
+            }
+            if self.skipped.len() < MAX_SKIPPED && !self.skipped.contains(&error) {
+                self.skipped.push(error);
+            }
+            // It is asked again in every rendering, for it could succeed.
+            Ok(Asked { answer: Value::Null, reads: Reads { revision: true, ..Reads::default() } })
+        })
     }
 
     /// Configures a plugin and asks for its functions.
@@ -136,6 +160,30 @@ impl Session {
             None => Ok(Ok(Vec::new())),
         });
         Ok(asked?.answer)
+    }
+
+    /// Makes a plugin's instance and configures it, as its first call would.
+    ///
+    /// # Errors
+    /// The plugin refused its settings, failed, or is in quarantine.
+    pub fn prepare(&mut self, plugin: usize) -> Result<(), CallError> {
+        self.ready(plugin, CONFIGURE).map(drop)
+    }
+
+    /// The plugin, with an instance that is configured.
+    fn ready(&mut self, plugin: usize, call: &'static str) -> Result<Arc<Loaded>, CallError> {
+        let loaded = self.set.plugins[plugin].clone();
+        if let Some(cause) = loaded.health().quarantine(self.now) {
+            return Err(self.error(plugin, call, cause));
+        }
+        if self.guests[plugin].live.is_none() {
+            let name = self.set.facts[plugin].name.clone();
+            match self.start(plugin, &loaded, name) {
+                Ok(live) => self.guests[plugin].live = Some(live),
+                Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
+            }
+        }
+        Ok(loaded)
     }
 
     fn error(&self, plugin: usize, call: &'static str, cause: String) -> CallError {
@@ -150,17 +198,7 @@ impl Session {
         items: usize,
         run: impl FnOnce(&mut Store<State>, &Exports) -> wasmtime::Result<Result<T, String>>,
     ) -> Result<Asked<T>, CallError> {
-        let loaded = self.set.plugins[plugin].clone();
-        if let Some(cause) = loaded.health().quarantine(self.now) {
-            return Err(self.error(plugin, call, cause));
-        }
-        if self.guests[plugin].live.is_none() {
-            let name = self.set.facts[plugin].name.clone();
-            match self.start(plugin, &loaded, name) {
-                Ok(live) => self.guests[plugin].live = Some(live),
-                Err(failure) => return Err(self.failed(plugin, &loaded, "lifecycle.configure", failure)),
-            }
-        }
+        let loaded = self.ready(plugin, call)?;
         let guest = &mut self.guests[plugin];
         let Some(live) = &mut guest.live else {
             return Err(self.error(plugin, call, "there is no instance".to_owned()));
@@ -319,5 +357,11 @@ impl Plugins for Session {
             Some(filter) => filter.call_rules(store, request),
             None => Ok(Err("filter is not exported".to_owned())),
         })
+    }
+}
+
+impl FunctionCalls for Session {
+    fn call(&mut self, plugin: usize, index: usize, arguments: &[&Value]) -> Result<Asked<Value>, CallError> {
+        self.call_function(plugin, index, arguments)
     }
 }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::engine::View;
 use crate::plugin::contract::{filter, peers};
@@ -37,6 +38,15 @@ pub trait Plugins {
         plugin: usize,
         request: &filter::RulesRequest,
     ) -> Result<Asked<filter::RulesAnswer>, CallError>;
+}
+
+/// Functions that plugins bring for templates, during one rendering.
+pub trait FunctionCalls: Send {
+    /// Calls a function by the place of its plugin and its own place there.
+    ///
+    /// # Errors
+    /// The arguments do not fit, the function refused, or its plugin failed.
+    fn call(&mut self, plugin: usize, index: usize, arguments: &[&Value]) -> Result<Asked<Value>, CallError>;
 }
 
 /// What the overlay must know of a plugin.
@@ -115,7 +125,7 @@ pub struct Reads {
     pub keys: BTreeSet<Arc<str>>,
     /// Paths that were listed.
     pub paths: BTreeSet<Arc<str>>,
-    /// The revision itself.
+    /// The revision itself: such an answer is never kept.
     pub revision: bool,
 }
 
@@ -132,10 +142,10 @@ impl Reads {
         self.revision |= other.revision;
     }
 
-    /// Whether anything that was read may be another since a revision. `now` is the revision of `view`.
-    pub fn changed_since(&self, revision: u64, now: u64, view: &View) -> bool {
+    /// Whether anything that was read may be another than at a revision of the view.
+    pub fn changed_since(&self, revision: u64, view: &View) -> bool {
         let changed = |path: &Arc<str>| view.revision_of(path) > revision;
-        (self.revision && now > revision) || self.keys.iter().any(changed) || self.paths.iter().any(changed)
+        self.revision || self.keys.iter().any(changed) || self.paths.iter().any(changed)
     }
 }
 

@@ -19,7 +19,7 @@ mod select;
 mod sessions;
 
 pub use answer::{MAX_FILTERS, MAX_ITEMS, MAX_ROUTE_ITEMS, MAX_RULE_ITEMS, MAX_SET_RULES};
-pub use ask::{Asked, CallError, Facts, OnError, Placement, Plugins, Reads, Rights};
+pub use ask::{Asked, CallError, Facts, FunctionCalls, OnError, Placement, Plugins, Reads, Rights};
 pub use overlay::{Abandoned, Derived, Overlay};
 
 use std::sync::Arc;

@@ -45,6 +45,7 @@ pub fn built_in(node: &Name) -> Vec<Result<Resource, ResourceError>> {
         files.map(|(path, text)| (path.to_owned(), Ok(text.to_owned()))),
         &Sources::BuiltIn,
         node,
+        &[],
     )
 }
 

@@ -11,7 +11,7 @@ use handlebars::{
 };
 
 use super::Format;
-use super::functions::{self, Reader, Scope};
+use super::functions::{self, Calls, PluginFunction, Reader, Scope};
 use super::guard::{guard, slot_mark};
 use super::source::{self, Sources};
 use crate::engine::CollectionId;
@@ -33,6 +33,8 @@ pub(super) struct Program {
     pub(super) fragments: Vec<Fragment>,
     /// What the functions that read the view read from.
     pub(super) reader: Arc<Reader>,
+    /// Where the functions of plugins find them.
+    pub(super) calls: Arc<Calls>,
 }
 
 impl fmt::Debug for Program {
@@ -54,19 +56,23 @@ pub(super) fn compile(
     has_model: bool,
     format: Format,
     scope: Scope,
+    plugins: &[PluginFunction],
 ) -> Result<Program, String> {
     let reader = Arc::new(Reader::new(scope));
+    let calls = Arc::new(Calls::default());
     let mut registry = Handlebars::new();
     registry.set_strict_mode(true);
     registry.register_escape_fn(guard(format));
     registry.unregister_helper("log");
     registry.unregister_helper("raw");
     functions::register(&mut registry, &reader);
+    functions::register_plugins(&mut registry, plugins, &calls);
     registry.register_helper(EACH_ITEM, Box::new(EachItem));
 
     let mut compiler = Compiler {
         sources,
         registry,
+        plugins,
         has_model,
         fragments: Vec::new(),
         partials: BTreeMap::new(),
@@ -75,7 +81,7 @@ pub(super) fn compile(
     let text = sources.read(src)?;
     compiler.add(src, &text)?;
     let Compiler { registry, fragments, .. } = compiler;
-    Ok(Program { registry, main: src.to_owned(), fragments, reader })
+    Ok(Program { registry, main: src.to_owned(), fragments, reader, calls })
 }
 
 /// Writes the mark of a slot, whose number the compiler has put in the place of the parameters.
@@ -108,6 +114,7 @@ struct Traits {
 struct Compiler<'a> {
     sources: &'a Sources,
     registry: Handlebars<'static>,
+    plugins: &'a [PluginFunction],
     has_model: bool,
     fragments: Vec<Fragment>,
     partials: BTreeMap<String, Traits>,
@@ -123,9 +130,23 @@ struct At<'a> {
     depth: usize,
     /// Whether this is inside the body of a collection.
     in_item: bool,
+    plugins: &'a [PluginFunction],
 }
 
 impl At<'_> {
+    /// Whether a name is that of a block or function.
+    fn knows(&self, name: &str) -> bool {
+        BLOCKS.contains(&name)
+            || PLAIN.contains(&name)
+            || name == EACH_ITEM
+            || functions::find(name).is_some()
+            || self.has_plugin_function(name)
+    }
+
+    fn has_plugin_function(&self, name: &str) -> bool {
+        self.plugins.iter().any(|function| function.name == name)
+    }
+
     fn fail<T>(&self, reason: impl fmt::Display) -> Result<T, String> {
         Err(format!("`{}`, line {}: {reason}", self.template, self.line))
     }
@@ -159,7 +180,7 @@ impl Compiler<'_> {
         for (index, element) in template.elements.iter_mut().enumerate() {
             // The parts of an `else if` chain have no lines of their own.
             let line = lines.get(index).or(lines.first()).copied().unwrap_or(1);
-            let at = At { template: name, line, depth, in_item };
+            let at = At { template: name, line, depth, in_item, plugins: self.plugins };
             match element {
                 TemplateElement::RawString(_) | TemplateElement::Comment(_) => {}
                 TemplateElement::Expression(helper) => self.expression(helper, &at, traits)?,
@@ -190,7 +211,7 @@ impl Compiler<'_> {
     ) -> Result<(), String> {
         let name_only = helper.params.is_empty() && helper.hash.is_empty();
         match helper.name.as_name() {
-            Some(name) if name_only && !known(name) => parameter(&helper.name, at, traits),
+            Some(name) if name_only && !at.knows(name) => parameter(&helper.name, at, traits),
             Some(name) => call(name, helper, at, traits),
             None => parameter(&helper.name, at, traits),
         }
@@ -308,8 +329,9 @@ fn inherit_line(template: &mut Template, line: usize) {
     }
 }
 
-fn known(name: &str) -> bool {
-    BLOCKS.contains(&name) || PLAIN.contains(&name) || name == EACH_ITEM || functions::find(name).is_some()
+/// Whether Handlebars or this compiler gives a name a meaning.
+pub(super) fn is_reserved(name: &str) -> bool {
+    BLOCKS.contains(&name) || PLAIN.contains(&name) || name == EACH_ITEM || name == "else" || name == "this"
 }
 
 /// Checks a call of a function.
@@ -328,7 +350,7 @@ fn call(name: &str, helper: &HelperTemplate, at: &At<'_>, traits: &mut Traits) -
             });
         }
         Some(_) => {}
-        None if PLAIN.contains(&name) => {}
+        None if PLAIN.contains(&name) || at.has_plugin_function(name) => {}
         None => return at.fail(format_args!("there is no function `{name}`")),
     }
     for value in helper.params.iter().chain(helper.hash.values()) {

@@ -21,8 +21,8 @@ mod text;
 
 pub use builtin::{BuiltInFile, built_in, built_in_files, export};
 pub use error::{ExportError, RenderError, ResourceError};
-pub use functions::{FUNCTIONS, FunctionInfo};
+pub use functions::{FUNCTIONS, FunctionInfo, PluginFunction, SharedCalls, plugin_functions};
 pub use guard::MAX_FILE_BYTES;
 pub use renderer::{RenderedFile, Renderer, Rendering, Stats};
-pub use resource::{Format, Resource, load};
+pub use resource::{Format, Resource, load, load_with};
 pub use text::Text;

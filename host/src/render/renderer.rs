@@ -5,12 +5,14 @@ use std::sync::Arc;
 use handlebars::{Context, RenderContext, Renderable};
 use serde_json::{Value, json};
 
+use super::functions::SharedCalls;
 use super::guard::{MAX_FILE_BYTES, Piece, Sink};
-use super::slot::Slot;
+use super::slot::{At, Slot};
 use super::text::TextBuilder;
 use super::{RenderError, Resource, Text};
 use crate::engine::model::{Base, MODEL_VERSION};
 use crate::engine::{Changes, CollectionId, Snapshot};
+use crate::policy::Reads;
 
 /// A file as it must be.
 #[derive(Debug, Clone)]
@@ -72,6 +74,9 @@ struct File {
 struct Kept {
     inputs: Inputs,
     pieces: Arc<[Piece]>,
+    /// What the functions of plugins read for the file's own template, and the revision of the view then.
+    reads: Arc<Reads>,
+    seen: u64,
     slots: Vec<Slot>,
 }
 
@@ -123,6 +128,22 @@ impl Renderer {
 
     /// Renders every resource at a snapshot. A resource that fails does not stop the others.
     pub fn render(&mut self, snapshot: &Snapshot) -> Rendering {
+        self.render_with(snapshot, None)
+    }
+
+    /// The same; the functions of plugins that the resources were loaded with are called here.
+    pub fn render_with(&mut self, snapshot: &Snapshot, calls: Option<&SharedCalls>) -> Rendering {
+        for file in &self.files {
+            file.resource.program.calls.lend(calls.cloned());
+        }
+        let rendering = self.render_files(snapshot);
+        for file in &self.files {
+            file.resource.program.calls.lend(None);
+        }
+        rendering
+    }
+
+    fn render_files(&mut self, snapshot: &Snapshot) -> Rendering {
         let mut stats = Stats::default();
         let files = self
             .files
@@ -148,16 +169,21 @@ impl File {
         let inputs = resource.inputs(snapshot);
         let mut changed = self.kept.is_none();
         let mut next = match &self.kept {
-            Some(kept) if kept.inputs.same(&inputs) => Kept { inputs, ..kept.clone() },
+            Some(kept)
+                if kept.inputs.same(&inputs) && !kept.reads.changed_since(kept.seen, &snapshot.view) =>
+            {
+                Kept { inputs, seen: snapshot.view.revision(), ..kept.clone() }
+            }
             kept => {
                 stats.templates_rendered += 1;
-                let pieces = resource.pieces(snapshot, &inputs)?;
+                let (pieces, reads) = resource.pieces(snapshot, &inputs)?;
                 changed |= kept.as_ref().is_none_or(|kept| *kept.pieces != *pieces);
                 let slots = kept.as_ref().map_or_else(
                     || vec![Slot::default(); resource.program.fragments.len()],
                     |kept| kept.slots.clone(),
                 );
-                Kept { inputs, pieces: pieces.into(), slots }
+                let seen = snapshot.view.revision();
+                Kept { inputs, pieces: pieces.into(), reads: reads.into(), seen, slots }
             }
         };
 
@@ -181,8 +207,8 @@ impl File {
                     }
                     _ => None,
                 };
-                let update =
-                    slot.update(&resource.program, fragment, snapshot.revision, collection, dirty, sink);
+                let at = At { revision: snapshot.revision, view: &snapshot.view };
+                let update = slot.update(&resource.program, fragment, at, collection, dirty, sink);
                 let update = update.map_err(|error| {
                     let item = format!("{} {}", fragment.collection.name(), error.key);
                     resource.error(&error.error, Some(item))
@@ -230,7 +256,7 @@ impl Resource {
     }
 
     /// Renders the file's own template.
-    fn pieces(&self, snapshot: &Snapshot, inputs: &Inputs) -> Result<Vec<Piece>, RenderError> {
+    fn pieces(&self, snapshot: &Snapshot, inputs: &Inputs) -> Result<(Vec<Piece>, Reads), RenderError> {
         let mut root = match &inputs.base {
             Some((_, base)) => serde_json::to_value(base).map_err(|error| self.fault(error.to_string()))?,
             None => json!({ "node": { "name": self.node } }),
@@ -248,11 +274,12 @@ impl Resource {
         let registry = &self.program.registry;
         let template = registry.get_template(&self.program.main);
         let template = template.ok_or_else(|| self.fault("the template is not compiled".to_owned()))?;
+        self.program.calls.take_reads();
         let result = self.program.reader.with(&snapshot.view, || {
             template.render(registry, &context, &mut RenderContext::new(None), &mut sink)
         });
         result.map_err(|error| self.error(&error, None))?;
-        Ok(sink.into_pieces())
+        Ok((sink.into_pieces(), self.program.calls.take_reads()))
     }
 
     fn error(&self, error: &handlebars::RenderError, item: Option<String>) -> RenderError {

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::ResourceError;
 use super::compile::{self, Program};
-use super::functions::Scope;
+use super::functions::{PluginFunction, Scope};
 use super::source::Sources;
 use crate::engine::model::MODEL_VERSION;
 use crate::types::{Family, Name};
@@ -59,6 +59,15 @@ pub struct Resource {
 /// A resource that cannot be used is an error of its own and does not touch the others. A folder without
 /// `conf.d` has none.
 pub fn load(folder: &Path, node: &Name) -> Vec<Result<Resource, ResourceError>> {
+    load_with(folder, node, &[])
+}
+
+/// The same with functions of plugins at hand.
+pub fn load_with(
+    folder: &Path,
+    node: &Name,
+    functions: &[PluginFunction],
+) -> Vec<Result<Resource, ResourceError>> {
     let root = folder.join("conf.d");
     let mut found = Vec::new();
     // Folders that begin with two dots are how Kubernetes keeps the versions of a mounted ConfigMap.
@@ -82,7 +91,7 @@ pub fn load(folder: &Path, node: &Name) -> Vec<Result<Resource, ResourceError>> 
             }
         }
     }
-    load_all(found, &Sources::Folder(folder.join("templates")), node)
+    load_all(found, &Sources::Folder(folder.join("templates")), node, functions)
 }
 
 /// Loads resources from their texts. Of two that write the same file the second is an error.
@@ -90,6 +99,7 @@ pub(super) fn load_all(
     files: impl IntoIterator<Item = (String, Result<String, String>)>,
     sources: &Sources,
     node: &Name,
+    functions: &[PluginFunction],
 ) -> Vec<Result<Resource, ResourceError>> {
     let mut owners: BTreeMap<PathBuf, String> = BTreeMap::new();
     files
@@ -103,7 +113,7 @@ pub(super) fn load_all(
                 reason,
                 group: group_of(&text),
             };
-            let resource = parse(&file, &text, sources, node).map_err(fail)?;
+            let resource = parse(&file, &text, sources, node, functions).map_err(fail)?;
             if let Some(owner) = owners.insert(resource.dest.clone(), file.clone()) {
                 owners.insert(resource.dest.clone(), owner.clone());
                 return Err(fail(at("dest", format!("{} is written by {owner}", resource.dest.display()))));
@@ -141,7 +151,13 @@ fn at(field: &str, reason: impl Into<String>) -> Fault {
     (Some(field.to_owned()), reason.into())
 }
 
-fn parse(file: &str, text: &str, sources: &Sources, node: &Name) -> Result<Resource, Fault> {
+fn parse(
+    file: &str,
+    text: &str,
+    sources: &Sources,
+    node: &Name,
+    functions: &[PluginFunction],
+) -> Result<Resource, Fault> {
     let mut root: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let line = line.map_or_else(String::new, |line| format!("line {line}: "));
@@ -201,7 +217,7 @@ fn parse(file: &str, text: &str, sources: &Sources, node: &Name) -> Result<Resou
 
     let scope =
         Scope { prefix: prefix.into(), keys: keys.iter().map(|key| Arc::from(key.as_str())).collect() };
-    let program = compile::compile(sources, &src, family.is_some(), format, scope)
+    let program = compile::compile(sources, &src, family.is_some(), format, scope, functions)
         .map_err(|reason| at("src", reason))?;
     Ok(Resource {
         file: file.to_owned(),

@@ -7,7 +7,8 @@ use imbl::OrdMap;
 use super::compile::{Fragment, Program};
 use super::guard::Sink;
 use super::text::Fragments;
-use crate::engine::{Collection, Item};
+use crate::engine::{Collection, Item, View};
+use crate::policy::Reads;
 
 /// The kept texts of a collection's items.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,19 @@ pub(super) struct Slot {
     items: OrdMap<Arc<str>, Arc<Item>>,
     pub(super) fragments: Fragments,
     pub(super) bytes: usize,
+    /// What functions of plugins read, for the items whose texts depend on more than the item.
+    reads: OrdMap<Arc<str>, Arc<Reads>>,
+    /// The revision of the view that those texts belong to.
+    seen: u64,
+}
+
+/// What a slot is brought up to.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    /// The revision of the snapshot.
+    pub(super) revision: u64,
+    /// The view.
+    pub(super) view: &'a View,
 }
 
 /// What an update did.
@@ -42,25 +56,37 @@ impl Slot {
         &mut self,
         program: &Program,
         fragment: &Fragment,
-        revision: u64,
+        at: At<'_>,
         collection: &Collection,
         dirty: Option<&BTreeSet<Arc<str>>>,
         sink: &mut Sink,
     ) -> Result<Update, ItemError> {
         let mut update = Update::default();
+        let stale = self.reads.iter().filter(|(_, reads)| reads.changed_since(self.seen, at.view));
+        let stale: Vec<Arc<str>> = stale.map(|(key, _)| key.clone()).collect();
+        for key in stale {
+            // Without its item of before, its text is made anew.
+            self.items.remove(&key);
+            let item = collection.items.get(&key);
+            self.set(program, fragment, &key, item, sink, &mut update)?;
+            if let Some(item) = item {
+                self.items.insert(key, item.clone());
+            }
+        }
         if let Some(dirty) = dirty {
             for key in dirty {
                 self.set(program, fragment, key, collection.items.get(key), sink, &mut update)?;
             }
         } else if self.revision.is_none()
             || self.collection_revision != collection.revision
-            || self.revision != Some(revision)
+            || self.revision != Some(at.revision)
         {
             for key in differences(&self.items, &collection.items) {
                 self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
             }
         }
-        self.revision = Some(revision);
+        self.revision = Some(at.revision);
+        self.seen = at.view.revision();
         self.collection_revision = collection.revision;
         self.items = collection.items.clone();
         Ok(update)
@@ -77,6 +103,7 @@ impl Slot {
     ) -> Result<(), ItemError> {
         let old = self.items.get(key);
         let Some(item) = item else {
+            self.reads.remove(key);
             if let Some(text) = self.fragments.remove(key) {
                 self.bytes -= text.len();
                 update.changed |= !text.is_empty();
@@ -87,8 +114,15 @@ impl Slot {
             return Ok(());
         }
         sink.clear();
+        program.calls.take_reads();
         render(program, fragment, item, sink).map_err(|error| ItemError { key: key.clone(), error })?;
         update.rendered += 1;
+        let reads = program.calls.take_reads();
+        if !reads.is_empty() {
+            self.reads.insert(key.clone(), Arc::new(reads));
+        } else if !self.reads.is_empty() {
+            self.reads.remove(key);
+        }
         let text = sink.take_text();
         let kept = self.fragments.get(key);
         if kept != Some(&text) {

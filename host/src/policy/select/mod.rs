@@ -113,10 +113,7 @@ impl Selection {
         for (family, key) in update.removed {
             self.out[family.index()].remove(&key);
         }
-        let outdated = self
-            .asked
-            .as_ref()
-            .is_none_or(|(at, reads)| reads.changed_since(*at, snapshot.revision, &snapshot.view));
+        let outdated = self.asked.as_ref().is_none_or(|(at, reads)| reads.changed_since(*at, &snapshot.view));
         let context = std::mem::replace(&mut self.context, cluster.clone());
         let other_context = !context.same_beside_nodes(cluster);
         self.stale |= other_context;

@@ -2,6 +2,7 @@
 
 mod keys;
 mod net;
+mod plugin;
 mod text;
 mod typed;
 mod value;
@@ -15,6 +16,8 @@ use handlebars::{
 use serde_json::Value;
 
 pub(super) use keys::{Reader, Scope};
+pub(super) use plugin::{Calls, register as register_plugins};
+pub use plugin::{PluginFunction, SharedCalls, plugin_functions};
 
 use crate::bird::Literal;
 
@@ -85,6 +88,7 @@ functions! {
     "cidr_contains" "prefix address-or-prefix" plain 2 2 => net::cidr_contains;
     "ip_family" "address-or-prefix" plain 1 1 => net::ip_family;
     "host_prefix" "address" plain 1 1 => net::host_prefix;
+    "community" "text" plain 1 1 => typed::community;
     "quote" "text" plain 1 1 => typed::quote;
     "symbol" "text" plain 1 1 => typed::symbol;
     "number" "text" plain 1 1 => typed::number;
@@ -113,20 +117,24 @@ impl Call {
         if count < min || (max != ANY && count > max) || !h.hash().is_empty() {
             return Err(format!("takes: {parameters}"));
         }
-        let mut arguments = Vec::with_capacity(count);
-        for (index, param) in h.params().iter().enumerate() {
-            let missing = param.is_value_missing() && !self.function.typed;
-            if missing {
-                let name = param.relative_path().map_or("", String::as_str);
-                return Err(format!("argument {} (`{name}`) is missing", index + 1));
-            }
-            if !self.function.typed && has_control(param.value()) {
-                return Err(format!("argument {} is a typed value or has control characters", index + 1));
-            }
-            arguments.push(param.value());
-        }
-        (self.function.run)(&arguments, &self.reader)
+        (self.function.run)(&arguments_of(h, self.function.typed)?, &self.reader)
     }
+}
+
+/// The arguments of a call; `typed` says whether they may be missing, or typed values.
+fn arguments_of<'a>(h: &'a Helper<'_>, typed: bool) -> Result<Vec<&'a Value>, String> {
+    let mut arguments = Vec::with_capacity(h.params().len());
+    for (index, param) in h.params().iter().enumerate() {
+        if param.is_value_missing() && !typed {
+            let name = param.relative_path().map_or("", String::as_str);
+            return Err(format!("argument {} (`{name}`) is missing", index + 1));
+        }
+        if !typed && has_control(param.value()) {
+            return Err(format!("argument {} is a typed value or has control characters", index + 1));
+        }
+        arguments.push(param.value());
+    }
+    Ok(arguments)
 }
 
 impl HelperDef for Call {

@@ -2,6 +2,7 @@ use serde_json::Value;
 
 use super::{Reader, text_of, value};
 use crate::bird::Literal;
+use crate::types::{Community, ValueError};
 
 type Answer = Result<Value, String>;
 
@@ -25,6 +26,12 @@ pub(super) fn symbol(arguments: &[&Value], _: &Reader) -> Answer {
         return Err(format!("not a symbol (1 to {MAX_SYMBOL} letters, digits, `_`, `-`, `.`, `:`)"));
     }
     Ok(format!("{}'{text}'", Literal::MARK).into())
+}
+
+/// A community as a tuple: `65000:1` or `65000:1:2`.
+pub(super) fn community(arguments: &[&Value], _: &Reader) -> Answer {
+    let community: Community = text_of(arguments[0])?.parse().map_err(|error: ValueError| error.reason)?;
+    Ok(format!("{}{}", Literal::MARK, Literal::community(community)).into())
 }
 
 pub(super) fn number(arguments: &[&Value], _: &Reader) -> Answer {

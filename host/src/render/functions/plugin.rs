@@ -1,0 +1,122 @@
+//! Functions that plugins bring.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use handlebars::{
+    Context, Handlebars, Helper, HelperDef, RenderContext, RenderError as HandlebarsError, RenderErrorReason,
+    ScopedJson,
+};
+
+use super::{arguments_of, find};
+use crate::plugin::{LoadError, PluginSet};
+use crate::policy::{FunctionCalls, Reads};
+
+/// Calls that templates can make while a rendering goes on.
+pub type SharedCalls = Arc<Mutex<dyn FunctionCalls>>;
+
+/// A function that a plugin brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginFunction {
+    /// The name.
+    pub name: String,
+    /// The parameters as documentation shows them.
+    pub parameters: String,
+    /// The place of the plugin in its set.
+    plugin: usize,
+    /// The place of the function in its plugin.
+    index: usize,
+}
+
+/// The functions of a set of plugins.
+///
+/// # Errors
+/// A function has a name that templates already use.
+pub fn plugin_functions(set: &PluginSet) -> Result<Vec<PluginFunction>, LoadError> {
+    let mut functions: Vec<PluginFunction> = Vec::new();
+    for (plugin, function) in set.functions() {
+        let name = &function.name;
+        if find(name).is_some() || super::super::compile::is_reserved(name) {
+            let reason = format!("has a function `{name}`, a name that templates already have a meaning for");
+            return Err(LoadError::new(&set.facts()[plugin].name, reason));
+        }
+        let index = functions.iter().filter(|other| other.plugin == plugin).count();
+        functions.push(PluginFunction {
+            name: name.clone(),
+            parameters: function.signature(),
+            plugin,
+            index,
+        });
+    }
+    Ok(functions)
+}
+
+/// Where the functions of a template find the plugins, and what their calls read.
+#[derive(Default)]
+pub(crate) struct Calls {
+    now: Mutex<Now>,
+}
+
+#[derive(Default)]
+struct Now {
+    calls: Option<SharedCalls>,
+    reads: Reads,
+}
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Calls")
+    }
+}
+
+impl Calls {
+    /// Sets where calls go, until they are to go nowhere again.
+    pub(crate) fn lend(&self, calls: Option<SharedCalls>) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = Now { calls, reads: Reads::default() };
+    }
+
+    /// What was read since the last time that this was asked.
+    pub(crate) fn take_reads(&self) -> Reads {
+        std::mem::take(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner).reads)
+    }
+}
+
+/// Registers the functions.
+pub(crate) fn register(registry: &mut Handlebars<'static>, functions: &[PluginFunction], calls: &Arc<Calls>) {
+    for function in functions {
+        let call = PluginCall { function: function.clone(), calls: calls.clone() };
+        registry.register_helper(&function.name, Box::new(call));
+    }
+}
+
+struct PluginCall {
+    function: PluginFunction,
+    calls: Arc<Calls>,
+}
+
+impl HelperDef for PluginCall {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        h: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, HandlebarsError> {
+        let PluginFunction { name, parameters, plugin, index } = &self.function;
+        let fail = |reason: String| RenderErrorReason::Other(reason);
+        if !h.hash().is_empty() {
+            return Err(fail(format!("{name}: takes: {parameters}")).into());
+        }
+        let arguments = arguments_of(h, false).map_err(|reason| fail(format!("{name}: {reason}")))?;
+        let mut now = self.calls.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = now.calls.clone();
+        let calls =
+            calls.ok_or_else(|| fail(format!("{name}: its plugin is not there in this rendering")))?;
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = calls.call(*plugin, *index, &arguments).map_err(|error| fail(error.to_string()))?;
+        if !asked.reads.is_empty() {
+            now.reads.extend(asked.reads);
+        }
+        Ok(ScopedJson::Derived(asked.answer))
+    }
+}
