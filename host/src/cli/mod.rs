@@ -10,6 +10,7 @@ mod output;
 mod plugin;
 mod plugins;
 mod render;
+mod run;
 mod templates;
 
 use std::process::ExitCode;
@@ -75,6 +76,10 @@ enum Command {
     Check(check::Args),
     /// Compare what would be rendered with what is on disk
     Diff(diff::Args),
+    /// Follow the objects and keep the node's files, and BIRD, up to date
+    Run(run::Args),
+    /// Let through what the running daemon holds because it would remove too much
+    Confirm(run::ConfirmArgs),
     /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
@@ -96,6 +101,8 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),
         Command::Plugin(args) => plugin::run(&args),

@@ -188,6 +188,12 @@ impl Engine {
         self.nodes.get(name).is_some()
     }
 
+    /// The names of the Secrets that peers and the mesh refer to; all are in [`Settings::secret_namespace`].
+    pub fn secret_names(&self) -> BTreeSet<Name> {
+        let mesh = self.effective.mesh_password.as_ref().map(|at| &at.name);
+        self.peerings.secrets().chain(mesh).cloned().collect()
+    }
+
     /// The names of all nodes, in order.
     pub fn node_names(&self) -> impl Iterator<Item = &Name> {
         self.nodes.iter().map(|(name, _)| name)
