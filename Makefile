@@ -1,4 +1,5 @@
 # make setup   finds or unpacks what the tests and the demo need
+# make plugins builds the plugins of plugins/ into target/plugins
 # make demo    renders the example cluster for one node and has BIRD check it
 # make test    everything that must hold before a change goes in
 # make bench   measurements
@@ -6,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup demo test bench
+.PHONY: setup plugins demo test bench
 
 NODE ?= worker-1
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -14,6 +15,13 @@ with_bird = bird=$$(scripts/setup.sh); eval "$$bird"
 
 setup:
 	@scripts/setup.sh
+
+# The plugins, built by this command.
+build_plugins = for folder in plugins/*/; do $(1) plugin build "$$folder"; done
+
+plugins:
+	@cargo build --locked --package tailorbird
+	$(call build_plugins,$(TARGET)/debug/tailorbird)
 
 demo:
 	@$(with_bird)

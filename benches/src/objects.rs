@@ -173,6 +173,7 @@ impl ClusterSpec {
             },
             pod_cidrs,
             unschedulable: Random::of(self.seed, "cordon", i).one_in(200),
+            annotations: Labels::new(),
         }
     }
 
@@ -443,6 +444,7 @@ impl ClusterSpec {
             } else {
                 vec![]
             },
+            facts: None,
         }
     }
 

@@ -10,18 +10,23 @@
 //! - [`policy`]: what plugins change about a snapshot;
 //! - [`plugin`]: the sandbox that plugins run in, and the contract with them;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
+//! - [`pipeline`]: engine, plugins and templates of a node, put together;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
+//! - [`daemon`]: all of it together, for years;
 //! - [`syncer`]: where objects come from;
+//! - [`watch`]: notices that files changed;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`cli`]: the command line.
 
 pub mod bird;
 pub mod cli;
+pub mod daemon;
 pub mod delivery;
 pub mod engine;
 pub mod environment;
 pub mod manifest;
+pub mod pipeline;
 pub mod plugin;
 pub mod policy;
 pub mod render;
@@ -29,3 +34,4 @@ pub mod resources;
 pub mod stage;
 pub mod syncer;
 pub mod types;
+pub mod watch;

@@ -135,7 +135,7 @@ fn items_come_and_go() {
     let mut snapshot = snapshot(1, 1);
     let before = renderer.render(&snapshot);
     assert!(!file(&before, "bird_aggr.cfg").text.to_string().contains("protocol static"));
-    let route = Item::Route(Route { prefix: prefix("10.96.0.0/12") });
+    let route = Item::Route(Route { prefix: prefix("10.96.0.0/12"), origin: Default::default() });
     renderer.note(&set(&mut snapshot, 2, Family::V4, CollectionId::Routes, "10.96.0.0-12", Some(route)));
     let with = renderer.render(&snapshot);
     assert!(file(&with, "bird_aggr.cfg").text.to_string().contains("route 10.96.0.0/12 blackhole;"));

@@ -5,8 +5,13 @@
 //! decided on the way.
 
 mod clause;
+mod rules;
 
-use clause::{Clause, Condition, NetOperand, Statement};
+use clause::{Clause, Condition, NetOperand};
+pub(super) use clause::{Joined, Statement};
+pub use rules::{
+    PluginAction, PluginFunction, PluginOperation, PluginRule, PrefixRange, PrefixSet, Way, compile_rules,
+};
 
 use super::Literal;
 use crate::engine::model::{Filter, FilterCall, FilterFunction};
@@ -51,7 +56,7 @@ pub struct Call {
 
 impl From<Call> for FilterCall {
     fn from(call: Call) -> Self {
-        Self { function: Some(call.function), takes_same_as: call.takes_same_as, reject: false, reason: None }
+        Self { function: Some(call.function), takes_same_as: call.takes_same_as, ..Self::default() }
     }
 }
 
@@ -128,7 +133,10 @@ pub fn compile(filter: &BgpFilter, family: Family) -> Compiled {
         };
     let (import, export) = (function(Direction::Import), function(Direction::Export));
     let any = import.is_some() || export.is_some();
-    Compiled { filter: any.then(|| Filter { name: filter.name.clone(), import, export }), warnings }
+    Compiled {
+        filter: any.then(|| Filter { name: filter.name.clone(), plugin: false, import, export }),
+        warnings,
+    }
 }
 
 /// The rule as a clause, unless it can never match, and what there is to say about it.

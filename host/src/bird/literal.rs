@@ -48,10 +48,23 @@ impl Literal {
         }
         let mut short = name[..28].to_owned();
         short.push('_');
-        for byte in &Sha256::digest(name.as_bytes())[..8] {
-            short.push_str(&format!("{byte:02X}"));
-        }
+        short.push_str(&hex(&Sha256::digest(name.as_bytes())[..8]).to_uppercase());
         Self(format!("'bgp_{short}{suffix}'"))
+    }
+
+    /// A symbol for a set of rules of this text, in quotes: `'plugin_` *hash* *suffix* `'`, and the name in it. A
+    /// BGPFilter's symbol begins otherwise.
+    pub(super) fn rules_symbol(lines: &[Literal], suffix: &'static str) -> (Self, Name) {
+        let mut hash = Sha256::new();
+        for line in lines {
+            hash.update(line.0.as_bytes());
+            hash.update(b"\n");
+        }
+        let text = format!("plugin_{}", hex(&hash.finalize()[..8]));
+        match text.parse() {
+            Ok(name) => (Self(format!("'{text}{suffix}'")), name),
+            Err(error) => unreachable!("{text}: {error}"),
+        }
     }
 
     /// Text that this program composed of typed values. It is for [`crate::bird`] alone.
@@ -63,6 +76,10 @@ impl Literal {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for Literal {

@@ -22,7 +22,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut cluster = Cluster::load(&args.cluster)?;
-    let done = cluster.report();
+    cluster.report();
     let folder = tempfile::Builder::new().prefix("tailorbird-check-").tempdir()?;
     let groups = cluster.render(&args.templates, &Destination::Folder(folder.path().to_owned()))?;
     let options = args.timeout.options();
@@ -31,5 +31,5 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     // A check that did not take place is no success.
     let checked =
         |result: &_| matches!(result, Ok((_, verdict)) if !matches!(verdict, Verdict::Unchecked(_)));
-    Ok(if results.iter().all(checked) { done } else { Exit::Failed })
+    Ok(if results.iter().all(checked) { cluster.done() } else { Exit::Failed })
 }

@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use serde_json::json;
 
 use super::output::{self, Exit};
-use crate::delivery::{self, Destination, Group};
-use crate::engine::{Engine, Severity};
+use super::plugins::PluginArgs;
+use crate::delivery::{Destination, Group};
+use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
-use crate::render::{self, Renderer};
+use crate::pipeline::{self, Templates, Unrendered};
+use crate::plugin::PluginSet;
+use crate::policy::{CallError, OnError};
 use crate::resources::{Defaults, ObjectKey};
 use crate::syncer::files;
 use crate::types::Name;
@@ -27,6 +31,8 @@ pub(super) struct ClusterArgs {
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
+    #[command(flatten)]
+    plugins: PluginArgs,
 }
 
 /// Which templates.
@@ -34,63 +40,82 @@ pub(super) struct ClusterArgs {
 pub(super) struct TemplateArgs {
     /// A folder with conf.d/*.toml and templates/, instead of the built-in set
     #[arg(long, value_name = "DIR")]
-    confdir: Option<PathBuf>,
+    pub(super) confdir: Option<PathBuf>,
 }
 
 /// A cluster that was read.
 pub(super) struct Cluster {
     pub(super) engine: Engine,
-    renderer: Option<Renderer>,
+    pub(super) plugins: PluginSet,
     problems: Vec<(Source, String)>,
     places: BTreeMap<ObjectKey, Source>,
     workload_errors: Vec<String>,
+    /// What plugins failed at in the rendering, where it went on without them.
+    failures: Vec<(Severity, CallError)>,
 }
 
 impl Cluster {
-    /// Reads the objects.
+    /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let paths: Vec<PathBuf> = args.objects.iter().map(|path| standard_input(path)).collect();
-        paths.iter().try_for_each(|path| require_manifests(path))?;
+        let plugins = args.plugins.load()?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
-        let defaults = Defaults::new(settings.secret_namespace.clone());
+        let status = environment::endpoint_status_folder(&lookup);
+        Self::read(&args.objects, Some(&status), settings, plugins)
+    }
+
+    /// Reads objects, and workloads from a folder, for these plugins.
+    pub(super) fn read(
+        objects: &[PathBuf],
+        workloads: Option<&Path>,
+        settings: Settings,
+        plugins: PluginSet,
+    ) -> anyhow::Result<Self> {
+        let paths: Vec<PathBuf> = objects.iter().map(|path| standard_input(path)).collect();
+        paths.iter().try_for_each(|path| require_manifests(path))?;
+        let settings = Settings { published: plugins.published().into(), ..settings };
+        let defaults = Defaults {
+            published: settings.published.clone(),
+            ..Defaults::new(settings.secret_namespace.clone())
+        };
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
         let loaded = files::load_manifests(&paths, &defaults, &mut batch);
-        let status = environment::endpoint_status_folder(&lookup);
-        let workload_errors = files::load_workloads(&status, &mut batch);
+        let workload_errors =
+            workloads.map_or_else(Vec::new, |folder| files::load_workloads(folder, &mut batch));
         batch.finish();
-        Ok(Self { engine, renderer: None, problems: loaded.problems, places: loaded.places, workload_errors })
+        let (problems, places) = (loaded.problems, loaded.places);
+        Ok(Self { engine, plugins, problems, places, workload_errors, failures: Vec::new() })
     }
 
-    /// Tells the operator what was left out and what has no effect; returns how a command ends that does its work.
-    pub(super) fn report(&self) -> Exit {
-        let mut exit = Exit::Done;
+    /// Tells the operator what was left out and what has no effect.
+    pub(super) fn report(&self) {
         for (source, problem) in &self.problems {
-            exit = Exit::LeftOut;
             output::error(&format!("{source}: {problem}"));
         }
-        for problem in &self.workload_errors {
-            exit = Exit::LeftOut;
-            output::error(problem);
-        }
+        self.workload_errors.iter().for_each(|problem| output::error(problem));
         for report in self.engine.reports() {
             let text = match self.places.get(&report.error.object) {
                 Some(source) => format!("{source}: {}", report.error),
                 None => report.error.to_string(),
             };
-            match report.severity {
-                Severity::LeftOut => {
-                    exit = Exit::LeftOut;
-                    output::error(&text);
-                }
-                Severity::Warning => output::warning(&text),
-            }
+            tell(report.severity, &text);
         }
-        exit
     }
 
-    /// Renders the node's files, in groups.
+    /// How a command ends that does its work.
+    pub(super) fn done(&self) -> Exit {
+        let reports = self.engine.reports().map(|report| report.severity);
+        let mut severities = reports.chain(self.failures.iter().map(|(severity, _)| *severity));
+        let all = self.problems.is_empty() && self.workload_errors.is_empty();
+        if all && severities.all(|severity| severity == Severity::Warning) {
+            Exit::Done
+        } else {
+            Exit::LeftOut
+        }
+    }
+
+    /// Renders the node's files, in groups, and tells what plugins failed at.
     pub(super) fn render(
         &mut self,
         templates: &TemplateArgs,
@@ -104,39 +129,29 @@ impl Cluster {
             let names: Vec<String> = names.into_iter().collect();
             bail!("nothing is rendered while these are malformed: {}", names.join(", "));
         }
-        let node = self.engine.settings().node.clone();
-        let loaded = match &templates.confdir {
-            Some(folder) => render::load(folder, &node),
-            None => render::built_in(&node),
-        };
-        let mut resources = Vec::new();
-        let mut unusable = Vec::new();
-        for result in loaded {
-            match result {
-                Ok(resource) => resources.push(resource),
-                Err(error) if error.group.is_some() => unusable.push(error),
-                Err(error) => {
-                    bail!("nobody can tell which group this belongs to, so nothing was rendered: {error}")
-                }
+        let node = &self.engine.settings().node;
+        let mut loaded = Templates::load(templates.confdir.as_deref(), node, &self.plugins)?;
+        let snapshot = self.engine.snapshot();
+        let rendered = pipeline::render_once(snapshot, &self.plugins, &mut loaded, to, Instant::now());
+        let rendered = match rendered {
+            Err(Unrendered::Abandoned(abandoned)) => {
+                abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
+                bail!("nothing was rendered: without a plugin whose on_error is `keep` nothing may be")
             }
-        }
-        if resources.is_empty() && unusable.is_empty() {
-            let folder = templates.confdir.clone().unwrap_or_default().join("conf.d");
-            let there = if folder.is_dir() {
-                "there is no template resource (*.toml) in"
-            } else {
-                "there is no folder"
-            };
-            bail!(
-                "{there} {}; `tailorbird templates export DIR` makes a set to start from",
-                folder.display()
-            );
-        }
-        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone()));
-        let named: Vec<(String, PathBuf)> = named.collect();
-        let renderer = self.renderer.insert(Renderer::new(resources));
-        let rendering = renderer.render(self.engine.snapshot());
-        Ok(delivery::groups(rendering, &named, &unusable, to)?)
+            rendered => rendered?,
+        };
+        let on_error = |error: &CallError| {
+            let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
+            match facts.map(|facts| facts.on_error) {
+                Some(OnError::Skip) => Severity::Warning,
+                _ => Severity::LeftOut,
+            }
+        };
+        let failed = rendered.failures.into_iter().map(|error| (on_error(&error), error));
+        let skipped = rendered.skipped.into_iter().map(|error| (Severity::Warning, error));
+        self.failures = failed.chain(skipped).collect();
+        self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
+        Ok(rendered.groups)
     }
 
     /// An error unless there is a node of the name asked for; it lists names that are near.
@@ -168,7 +183,7 @@ impl Cluster {
     pub(super) fn reports_json(&self) -> serde_json::Value {
         let reports = self.engine.reports().map(|report| {
             json!({
-                "severity": match report.severity { Severity::LeftOut => "left-out", Severity::Warning => "warning" },
+                "severity": severity_name(report.severity),
                 "object": report.error.object.to_string(),
                 "field": report.error.field,
                 "value": report.error.value,
@@ -181,7 +196,29 @@ impl Cluster {
         });
         let workloads =
             self.workload_errors.iter().map(|error| json!({ "severity": "left-out", "reason": error }));
-        reports.chain(problems).chain(workloads).collect()
+        let failures = self.failures.iter().map(|(severity, error)| {
+            json!({
+                "severity": severity_name(*severity),
+                "plugin": &*error.plugin,
+                "call": error.call,
+                "reason": error.cause,
+            })
+        });
+        reports.chain(problems).chain(workloads).chain(failures).collect()
+    }
+}
+
+fn tell(severity: Severity, text: &str) {
+    match severity {
+        Severity::LeftOut => output::error(text),
+        Severity::Warning => output::warning(text),
+    }
+}
+
+fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::LeftOut => "left-out",
+        Severity::Warning => "warning",
     }
 }
 

@@ -78,18 +78,5 @@ fn write(out: &mut dyn Write, path: &Path, old: Option<&str>, new: &str, colour:
         .timeout(Duration::from_secs(5))
         .diff_lines(masked_old.as_str(), masked_new.as_str());
     let text = diff.unified_diff().header(&before, &format!("{path}")).to_string();
-    for line in text.split_inclusive('\n') {
-        let shade = match line.as_bytes().first() {
-            Some(b'+') => 32,
-            Some(b'-') => 31,
-            Some(b'@') => 36,
-            _ => 0,
-        };
-        if colour && shade != 0 {
-            writeln!(out, "\u{1b}[{shade}m{}\u{1b}[0m", line.trim_end_matches('\n'))?;
-        } else {
-            out.write_all(line.as_bytes())?;
-        }
-    }
-    Ok(())
+    output::write_diff(out, &text, colour)
 }

@@ -22,7 +22,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cluster = Cluster::load(&args.cluster)?;
-    let done = cluster.report();
+    cluster.report();
     cluster.require_node()?;
     let prefix = format!("/{}", args.prefix.trim_start_matches('/'));
     let view = &cluster.engine.snapshot().view;
@@ -42,5 +42,5 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         output::error(&format!("there is no key at or below {prefix}"));
         return Ok(Exit::Failed);
     }
-    Ok(done)
+    Ok(cluster.done())
 }

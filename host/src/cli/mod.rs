@@ -7,13 +7,16 @@ mod completions;
 mod diff;
 mod get;
 mod output;
+mod plugin;
+mod plugins;
 mod render;
+mod run;
 mod templates;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -31,6 +34,7 @@ Exit codes:
 const ENVIRONMENT: &str = "\
 Environment:
   NODENAME              the node, unless --node is given
+  TAILORBIRD_CONFIG     the configuration file, unless --config is given
   TAILORBIRD_BIRD1      the folder of BIRD 1.x (bird, bird6), which checks files; else the PATH
   TAILORBIRD_BIRD_SOCKETS
                         the folder of the control sockets bird.ctl and bird6.ctl; else /var/run/calico
@@ -72,12 +76,18 @@ enum Command {
     Check(check::Args),
     /// Compare what would be rendered with what is on disk
     Diff(diff::Args),
+    /// Follow the objects and keep the node's files, and BIRD, up to date
+    Run(run::Args),
+    /// Let through what the running daemon holds because it would remove too much
+    Confirm(run::ConfirmArgs),
     /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
     Bird(bird::Args),
     /// Write out the built-in templates
     Templates(templates::Args),
+    /// Make plugins, look into them, and try them
+    Plugin(plugin::Args),
     /// Print the completions of a shell
     Completions(completions::Args),
 }
@@ -85,14 +95,17 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log();
+    start_log(&cli.command);
     let exit = match cli.command {
         Command::Render(args) => render::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),
+        Command::Plugin(args) => plugin::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     exit.unwrap_or_else(|error| {
@@ -105,7 +118,7 @@ pub fn main() -> ExitCode {
 
 /// Logs go to standard error; `BGP_LOGSEVERITYSCREEN` sets the level as it always did. Only this program's own events
 /// are logged: a library would log the values that it works on, passwords too.
-fn start_log() {
+fn start_log(command: &Command) {
     let level = match std::env::var("BGP_LOGSEVERITYSCREEN").unwrap_or_default().to_ascii_lowercase().as_str()
     {
         "trace" => tracing::Level::TRACE,
@@ -118,6 +131,10 @@ fn start_log() {
         .with_writer(std::io::stderr)
         .with_ansi(output::wants_colour(&std::io::stderr()))
         .without_time();
-    let own = Targets::new().with_target("tailorbird", level);
+    let mut own = Targets::new().with_target("tailorbird", level);
+    if let Command::Plugin(_) = command {
+        // What the plugin logs is part of what these print.
+        own = own.with_target("tailorbird::guest", LevelFilter::OFF);
+    }
     tracing_subscriber::registry().with(lines).with(own).init();
 }

@@ -57,6 +57,24 @@ pub(super) fn wants_colour(output: &impl IsTerminal) -> bool {
     output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// Writes a unified diff, its lines in colour if that is wanted.
+pub(super) fn write_diff(out: &mut dyn Write, diff: &str, colour: bool) -> io::Result<()> {
+    for line in diff.split_inclusive('\n') {
+        let shade = match line.as_bytes().first() {
+            Some(b'+') => 32,
+            Some(b'-') => 31,
+            Some(b'@') => 36,
+            _ => 0,
+        };
+        if colour && shade != 0 {
+            writeln!(out, "\u{1b}[{shade}m{}\u{1b}[0m", line.trim_end_matches('\n'))?;
+        } else {
+            out.write_all(line.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
 /// Tells the operator of something that failed or was left out.
 pub(super) fn error(text: &str) {
     tell("error", 31, text);
@@ -65,6 +83,11 @@ pub(super) fn error(text: &str) {
 /// Tells the operator of something that has no effect or is missing.
 pub(super) fn warning(text: &str) {
     tell("warning", 33, text);
+}
+
+/// Tells the operator of something that is as it was asked for, and that is good to know.
+pub(super) fn note(text: &str) {
+    tell("note", 36, text);
 }
 
 fn tell(word: &str, colour: u8, text: &str) {

@@ -49,7 +49,7 @@ impl TimeoutArgs {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut cluster = Cluster::load(&args.cluster)?;
-    let done = cluster.report();
+    cluster.report();
     let to = args.out.clone().map_or(Destination::Own, Destination::Folder);
     let groups = cluster.render(&args.templates, &to)?;
     if let Some(folder) = &args.out {
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let options = args.timeout.options();
     let results: Vec<_> = groups.iter().map(|group| deliver(group, !args.no_check, true, &options)).collect();
     Account::of_render(&groups, &results).print(&cluster, args.output)?;
-    Ok(if results.iter().all(Result::is_ok) { done } else { Exit::Failed })
+    Ok(if results.iter().all(Result::is_ok) { cluster.done() } else { Exit::Failed })
 }
 
 /// What became of a group: what was written and what the checker said, or why nothing of it was touched.

@@ -51,13 +51,7 @@ pub(super) fn compute<'a>(
         disabled_pools: disabled.iter().map(|pool| pool.cidr.clone()).collect(),
         exported_pools: exported.iter().map(|pool| pool.cidr.clone()).collect(),
         reflected: match cluster_id {
-            Some(_) => config
-                .load_balancer_ips
-                .iter()
-                .chain(&config.external_ips)
-                .filter(|cidr| cidr.family() == family)
-                .cloned()
-                .collect(),
+            Some(_) => config.reflectable(family).cloned().collect(),
             None => Vec::new(),
         },
         kernel_pools: pools.iter().filter_map(|pool| kernel_pool(pool, network.as_ref(), config)).collect(),

@@ -104,8 +104,12 @@ impl Configurations {
 
     /// The port that a node listens on, if it is configured: its own, else the cluster's.
     pub(super) fn listen_port(&self, node: &str) -> Option<Port> {
-        let own = self.nodes.get(node).and_then(|object| object.listen_port);
-        own.or(self.global.as_ref().and_then(|object| object.listen_port))
+        self.own_listen_port(node).or(self.global.as_ref().and_then(|object| object.listen_port))
+    }
+
+    /// The port that a node's own configuration says.
+    pub(super) fn own_listen_port(&self, node: &str) -> Option<Port> {
+        self.nodes.get(node).and_then(|object| object.listen_port)
     }
 
     /// A node's own configuration.
@@ -257,7 +261,7 @@ pub(super) struct Effective {
     priorities: [Priority; 2],
     pub(super) listen_port: Option<Port>,
     /// The port of nodes that have none of their own.
-    cluster_port: Option<Port>,
+    pub(super) cluster_port: Option<Port>,
     pub(super) log: LogSeverity,
     pub(super) mesh: bool,
     pub(super) mesh_restart_time: Option<Seconds>,
@@ -301,6 +305,11 @@ impl Effective {
                     .collect(),
             })
             .collect()
+    }
+
+    /// The prefixes of a family that a route reflector passes on.
+    pub(super) fn reflectable(&self, family: Family) -> impl Iterator<Item = &Prefix> {
+        self.load_balancer_ips.iter().chain(&self.external_ips).filter(move |cidr| cidr.family() == family)
     }
 
     /// Whether what a session says of this node may differ from what it was under `old`.

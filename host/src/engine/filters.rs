@@ -1,6 +1,8 @@
 //! The BGPFilters: what each can be called by, and which cannot be used.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use imbl::OrdMap;
 
 use crate::bird::{Compiled, Warning, compile};
 use crate::engine::model::{Filter, FilterCall};
@@ -8,16 +10,16 @@ use crate::resources::BgpFilter;
 use crate::types::{Family, Name};
 
 /// A filter, for both families.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum State {
     Compiled(Box<[Option<Filter>; 2]>),
     Malformed,
 }
 
-/// All filters.
-#[derive(Debug, Default)]
-pub(super) struct Filters {
-    by_name: BTreeMap<Name, State>,
+/// All filters. A clone is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filters {
+    by_name: OrdMap<Name, Arc<State>>,
 }
 
 /// What changed with a filter.
@@ -48,31 +50,34 @@ impl Filters {
             Some(State::Compiled(filters)) => (**filters).clone(),
             _ => [None, None],
         };
-        let old = match state {
-            Some(state) => self.by_name.insert(name.clone(), state),
-            None => self.by_name.remove(name),
-        };
-        FilterChange { functions, warnings, calls: old.as_ref().map(self::signature) != signature }
+        let old = self.by_name.get(name).cloned();
+        match state {
+            state if state.as_ref() == old.as_deref() => {}
+            Some(state) => drop(self.by_name.insert(name.clone(), Arc::new(state))),
+            None => drop(self.by_name.remove(name)),
+        }
+        FilterChange { functions, warnings, calls: old.as_deref().map(self::signature) != signature }
+    }
+
+    /// Whether both are the same map, not only equal ones.
+    pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
+        self.by_name.ptr_eq(&other.by_name)
     }
 
     /// Whether there is a filter of this name, usable or not.
-    pub(super) fn exists(&self, name: &str) -> bool {
+    pub(crate) fn exists(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
     /// The calls of a peer's filters, in order: those on import and those on export.
-    pub(super) fn calls(&self, names: &[Name], family: Family) -> (Vec<FilterCall>, Vec<FilterCall>) {
+    pub(crate) fn calls(&self, names: &[Name], family: Family) -> (Vec<FilterCall>, Vec<FilterCall>) {
         let (mut import, mut export) = (Vec::new(), Vec::new());
         for name in names {
-            match self.by_name.get(name) {
+            match self.by_name.get(name).map(|state| &**state) {
                 None => {}
                 Some(State::Malformed) => {
-                    let closed = FilterCall {
-                        function: None,
-                        takes_same_as: false,
-                        reject: true,
-                        reason: Some(name.clone()),
-                    };
+                    let closed =
+                        FilterCall { reject: true, reason: Some(name.clone()), ..FilterCall::default() };
                     import.push(closed.clone());
                     export.push(closed);
                 }
@@ -82,8 +87,7 @@ impl Filters {
                         calls.extend(function.iter().map(|function| FilterCall {
                             function: Some(function.symbol.clone()),
                             takes_same_as: function.takes_same_as,
-                            reject: false,
-                            reason: None,
+                            ..FilterCall::default()
                         }));
                     }
                 }

@@ -12,6 +12,7 @@ mod base;
 mod batch;
 mod claims;
 mod config;
+mod facts;
 mod filters;
 mod hash;
 mod keys;
@@ -19,6 +20,7 @@ pub mod model;
 mod nodes;
 mod peerings;
 mod pools;
+mod publish;
 mod reports;
 mod routes;
 mod secrets;
@@ -32,12 +34,18 @@ mod writer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+pub use facts::Cluster;
+pub(crate) use facts::MeshFacts;
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
+pub use nodes::Node;
 pub use reports::{Report, Severity};
+pub(crate) use sessions::{Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::View;
 
-use crate::resources::{ObjectError, ObjectKey, Parsed, Text};
+use crate::resources::{ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name};
 use claims::Claims;
 use config::{Configurations, Effective};
@@ -48,10 +56,10 @@ use nodes::Nodes;
 use peerings::{PeeringKey, Peerings};
 use pools::{Blocks, Pools};
 use reports::Reports;
-use routes::{Advertising, Routes};
+use routes::{Advertising, Routes, ServiceKey};
 use secrets::Secrets;
 use selectors::Selectors;
-use sessions::{Mesh, Own};
+use sessions::Mesh;
 
 /// Something happened to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +102,8 @@ pub struct Engine {
     blocks: Blocks,
     routes: Routes,
     advertising: Advertising,
+    /// What the view says of Services to policies.
+    service_facts: FxHashMap<ServiceKey, ServiceFacts>,
     reports: Reports,
     work: Work,
     snapshot: Snapshot,
@@ -135,9 +145,10 @@ impl Engine {
             blocks: Blocks::default(),
             routes: Routes::default(),
             advertising: Advertising::Yes,
+            service_facts: FxHashMap::default(),
             reports,
             work: Work::default(),
-            snapshot: Snapshot { revision: 0, view: View::default(), models },
+            snapshot: Snapshot { revision: 0, view: View::default(), models, cluster: Cluster::default() },
         };
         engine.start();
         engine
@@ -175,6 +186,12 @@ impl Engine {
     /// Whether there is a node of this name.
     pub fn has_node(&self, name: &str) -> bool {
         self.nodes.get(name).is_some()
+    }
+
+    /// The names of the Secrets that peers and the mesh refer to; all are in [`Settings::secret_namespace`].
+    pub fn secret_names(&self) -> BTreeSet<Name> {
+        let mesh = self.effective.mesh_password.as_ref().map(|at| &at.name);
+        self.peerings.secrets().chain(mesh).cloned().collect()
     }
 
     /// The names of all nodes, in order.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use serde::Serialize;
 
-use super::View;
+use super::{Cluster, View};
 use crate::bird::Literal;
 use crate::types::{AsNumber, ClusterId, Family, Name, Port, Prefix, Priority, Seconds};
 
@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub view: View,
     /// The model of IPv4 and that of IPv6.
     pub models: [FamilyModel; 2],
+    /// What policies must know besides.
+    pub cluster: Cluster,
 }
 
 impl Snapshot {
@@ -80,11 +82,13 @@ pub enum CollectionId {
     NodeGateways,
     /// `wireguard`: next hops that WireGuard owns ([`NextHop`]).
     Wireguard,
+    /// `route_policies`: what becomes of prefixes that this node originates ([`RoutePolicy`]).
+    RoutePolicies,
 }
 
 impl CollectionId {
     /// All of them.
-    pub const ALL: [CollectionId; 8] = [
+    pub const ALL: [CollectionId; 9] = [
         CollectionId::Peers,
         CollectionId::Filters,
         CollectionId::Blocks,
@@ -93,6 +97,7 @@ impl CollectionId {
         CollectionId::GlobalGateways,
         CollectionId::NodeGateways,
         CollectionId::Wireguard,
+        CollectionId::RoutePolicies,
     ];
 
     /// The name in templates.
@@ -106,6 +111,7 @@ impl CollectionId {
             CollectionId::GlobalGateways => "global_gateways",
             CollectionId::NodeGateways => "node_gateways",
             CollectionId::Wireguard => "wireguard",
+            CollectionId::RoutePolicies => "route_policies",
         }
     }
 
@@ -126,6 +132,7 @@ pub enum Item {
     Route(Route),
     Gateway(Gateway),
     NextHop(NextHop),
+    RoutePolicy(RoutePolicy),
 }
 
 /// All of a model that is not in a collection.
@@ -223,7 +230,7 @@ pub struct KernelPool {
 pub struct Peer {
     /// The protocol's name, a symbol.
     pub name: String,
-    /// `mesh`, `global`, `node` or `workload`.
+    /// `mesh`, `global`, `node`, `workload` or `plugin`.
     pub kind: &'static str,
     /// The local AS number, where it is not the node's.
     pub local_as: Option<AsNumber>,
@@ -261,27 +268,49 @@ pub struct Peer {
     pub normal_local_pref: u32,
     /// The family's normal priority.
     pub normal_priority: Priority,
+    /// Where the session comes from; templates do not see it.
+    #[serde(skip)]
+    pub origin: Arc<PeerOrigin>,
+}
+
+/// Where a session comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeerOrigin {
+    /// The BGPPeer, if it comes from one.
+    pub bgp_peer: Option<Name>,
+    /// The node at the remote end, if it is a node's.
+    pub remote_node: Option<Name>,
+    /// The remote end's cluster id, if it is known to be a route reflector.
+    pub remote_cluster_id: Option<ClusterId>,
+    /// The names of its BGPFilters in order.
+    pub filters: Arc<[Name]>,
 }
 
 /// A step of a peer's import or export: a call of a filter, or, when `reject` is true, the end for every route
-/// because the filter named in `reason` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// because the filter or plugin named in `reason` cannot be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FilterCall {
     /// The function, a symbol.
     pub function: Option<Literal>,
     /// Whether the function takes "same AS".
     pub takes_same_as: bool,
+    /// Whether the function takes the peer's address; never with `takes_same_as`.
+    pub takes_peer: bool,
     /// Whether every route is refused here.
     pub reject: bool,
-    /// The filter that cannot be used.
+    /// The filter, or the plugin, that cannot be used.
     pub reason: Option<Name>,
+    /// Whether `reason` is a plugin.
+    pub plugin: bool,
 }
 
-/// A BGPFilter's functions of a family.
+/// A BGPFilter's functions of a family, or the functions of a set of rules that plugins made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Filter {
     /// The filter's name.
     pub name: Name,
+    /// Whether it is a set of rules that plugins made.
+    pub plugin: bool,
     /// The function for import, if there are such rules.
     pub import: Option<FilterFunction>,
     /// The function for export, if there are such rules.
@@ -319,6 +348,28 @@ pub struct Block {
 pub struct Route {
     /// The prefix.
     pub prefix: Prefix,
+    /// What the route stands for; templates do not see it.
+    #[serde(skip)]
+    pub origin: RouteOrigin,
+}
+
+/// What a route stands for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RouteOrigin {
+    /// A prefix of the BGPConfiguration.
+    #[default]
+    Configuration,
+    /// An address of a Service: its namespace and its name.
+    Service(Name, Name),
+}
+
+/// What becomes of a prefix that this node originates, when it is exported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoutePolicy {
+    /// The prefix.
+    pub prefix: Prefix,
+    /// The statement, for a function with the parameter `peer_address`, the address of the remote end.
+    pub statement: Literal,
 }
 
 /// A static route to a peer.

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use super::hash::AddressMap;
 use super::view::ViewWriter;
 use super::{View, keys};
-use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp};
-use crate::types::{Family, InterfaceAddress, Name, Prefix};
+use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
+use crate::types::{ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix};
 
 /// One of the two objects that describe a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,17 +19,51 @@ pub(super) struct NodeSource {
     labels: Arc<Labels>,
     bgp: NodeBgp,
     pod_cidrs: Vec<Prefix>,
+    annotations: Labels,
+    unschedulable: bool,
 }
 
-impl From<CalicoNode> for NodeSource {
-    fn from(node: CalicoNode) -> Self {
-        Self { labels: Arc::new(node.labels), bgp: node.bgp, pod_cidrs: node.pod_cidrs }
+impl NodeSource {
+    /// Calico's Node; of its annotations those that are published.
+    pub(super) fn calico(node: CalicoNode, published: &[KeyPattern]) -> Self {
+        let covered = Covered { published, name: &node.name };
+        Self {
+            annotations: covered.annotations(node.annotations),
+            unschedulable: false,
+            labels: Arc::new(node.labels),
+            bgp: node.bgp,
+            pod_cidrs: node.pod_cidrs,
+        }
+    }
+
+    /// Kubernetes' Node; of its annotations, and whether it is cordoned, what is published.
+    pub(super) fn kubernetes(node: KubeNode, published: &[KeyPattern]) -> Self {
+        let covered = Covered { published, name: &node.name };
+        Self {
+            annotations: covered.annotations(node.annotations),
+            unschedulable: node.unschedulable && covered.fact("unschedulable"),
+            labels: Arc::new(node.labels),
+            bgp: node.bgp,
+            pod_cidrs: node.pod_cidrs,
+        }
     }
 }
 
-impl From<KubeNode> for NodeSource {
-    fn from(node: KubeNode) -> Self {
-        Self { labels: Arc::new(node.labels), bgp: node.bgp, pod_cidrs: node.pod_cidrs }
+/// Which facts of a node are published.
+struct Covered<'a> {
+    published: &'a [KeyPattern],
+    name: &'a Name,
+}
+
+impl Covered<'_> {
+    fn fact(&self, fact: &str) -> bool {
+        !self.published.is_empty()
+            && self.published.iter().any(|pattern| pattern.covers(&node_key(self.name, fact)))
+    }
+
+    fn annotations(&self, mut annotations: Labels) -> Labels {
+        annotations.retain(|key, _| self.fact(&format!("annotations/{key}")));
+        annotations
     }
 }
 
@@ -47,10 +81,14 @@ pub(super) enum Said {
 
 /// A node as the engine sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
+pub struct Node {
     pub(super) labels: Arc<Labels>,
     pub(super) bgp: NodeBgp,
     pub(super) pod_cidrs: Vec<Prefix>,
+    /// The annotations that are published.
+    pub(super) annotations: Labels,
+    /// Whether the node is cordoned, if that is published.
+    pub(super) unschedulable: bool,
 }
 
 impl Node {
@@ -62,8 +100,18 @@ impl Node {
         }
     }
 
+    /// The labels.
+    pub fn labels(&self) -> &Arc<Labels> {
+        &self.labels
+    }
+
+    /// The cluster id, if the node is a route reflector.
+    pub fn cluster_id(&self) -> Option<ClusterId> {
+        self.bgp.cluster_id
+    }
+
     /// The node's address of a family.
-    pub(super) fn address(&self, family: Family) -> Option<IpAddr> {
+    pub fn address(&self, family: Family) -> Option<IpAddr> {
         self.interface(family).map(InterfaceAddress::ip)
     }
 
@@ -166,6 +214,11 @@ impl Nodes {
         self.nodes.get(name)
     }
 
+    /// All nodes as a map that shares its parts with later states of itself.
+    pub(super) fn map(&self) -> &OrdMap<Name, Arc<Node>> {
+        &self.nodes
+    }
+
     /// All nodes, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
         self.nodes.iter()
@@ -180,15 +233,28 @@ impl Nodes {
 fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Node> {
     let mut node = match said {
         [Said::Malformed, _] | [_, Said::Malformed] | [Said::Nothing, Said::Nothing] => return None,
-        [Said::Node(one), Said::Nothing] | [Said::Nothing, Said::Node(one)] => {
-            Node { labels: one.labels.clone(), bgp: one.bgp.clone(), pod_cidrs: one.pod_cidrs.clone() }
-        }
+        [Said::Node(one), Said::Nothing] | [Said::Nothing, Said::Node(one)] => Node {
+            labels: one.labels.clone(),
+            bgp: one.bgp.clone(),
+            pod_cidrs: one.pod_cidrs.clone(),
+            annotations: one.annotations.clone(),
+            unschedulable: one.unschedulable,
+        },
         [Said::Node(calico), Said::Node(kubernetes)] => {
-            let mut labels = (*calico.labels).clone();
-            labels.extend(kubernetes.labels.iter().map(|(key, value)| (key.clone(), value.clone())));
+            let over = |calico: &Labels, kubernetes: &Labels| {
+                let mut both = calico.clone();
+                both.extend(kubernetes.iter().map(|(key, value)| (key.clone(), value.clone())));
+                both
+            };
             let pod_cidrs =
                 if calico.pod_cidrs.is_empty() { &kubernetes.pod_cidrs } else { &calico.pod_cidrs }.clone();
-            Node { labels: Arc::new(labels), bgp: calico.bgp.clone(), pod_cidrs }
+            Node {
+                labels: Arc::new(over(&calico.labels, &kubernetes.labels)),
+                bgp: calico.bgp.clone(),
+                pod_cidrs,
+                annotations: over(&calico.annotations, &kubernetes.annotations),
+                unschedulable: kubernetes.unschedulable,
+            }
         }
     };
     if use_pod_cidr

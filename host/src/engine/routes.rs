@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Work;
 use super::claims::Claims;
 use super::config::Effective;
+use super::model::RouteOrigin;
 use crate::resources::{EndpointSlice, Service, Text, TrafficPolicy};
 use crate::types::{Family, Name, Prefix};
 
@@ -142,14 +143,24 @@ impl Routes {
         });
     }
 
-    /// The route with this text, if anyone originates it.
-    pub(super) fn route(&self, text: &Text) -> Option<&Prefix> {
-        self.claims.winner(text).map(|(_, prefix)| prefix)
+    /// A Service.
+    pub(super) fn service(&self, key: &ServiceKey) -> Option<&Service> {
+        self.services.get(key).map(|service| &**service)
+    }
+
+    /// The route with this text, if anyone originates it, and what it stands for.
+    pub(super) fn route(&self, text: &Text) -> Option<(RouteOrigin, &Prefix)> {
+        let (owner, prefix) = self.claims.winner(text)?;
+        let origin = match owner {
+            Owner::Configuration => RouteOrigin::Configuration,
+            Owner::Service(namespace, name) => RouteOrigin::Service(namespace.clone(), name.clone()),
+        };
+        Some((origin, prefix))
     }
 
     /// The kernel reject with this text, if there is one.
-    pub(super) fn reject(&self, text: &Text) -> Option<&Prefix> {
-        self.rejects.winner(text).map(|(_, prefix)| prefix)
+    pub(super) fn reject(&self, text: &Text) -> Option<(RouteOrigin, &Prefix)> {
+        self.rejects.winner(text).map(|(_, prefix)| (RouteOrigin::Configuration, prefix))
     }
 
     fn advertised(

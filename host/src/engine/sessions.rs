@@ -1,28 +1,30 @@
 //! From peerings to BGP sessions, as this node's BIRD must be told of them, and to the keys of the view.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::filters::Filters;
-use super::model::{Gateway, Peer};
-use super::peerings::{Pass, Peering};
+use super::model::{Gateway, Peer, PeerOrigin};
+use super::peerings::{Owner, Pass, Peering};
 use crate::bird::Literal;
 use crate::resources::NextHopMode;
 use crate::types::{AsNumber, ClusterId, Family, Name, Password, Port, Prefix, Priority, Seconds};
 
 /// This node's own facts, of one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Own {
-    pub(super) family: Family,
-    pub(super) address: IpAddr,
-    pub(super) as_number: AsNumber,
-    pub(super) cluster_id: Option<ClusterId>,
-    pub(super) priority: Priority,
+pub(crate) struct Own {
+    pub(crate) family: Family,
+    pub(crate) address: IpAddr,
+    pub(crate) as_number: AsNumber,
+    pub(crate) cluster_id: Option<ClusterId>,
+    pub(crate) priority: Priority,
 }
 
 /// The session of a peering; none with this node itself.
-pub(super) fn explicit(pass: Pass, peering: &Peering, own: &Own, filters: &Filters) -> Option<Peer> {
+pub(super) fn explicit(owner: &Owner, peering: &Peering, own: &Own, filters: &Filters) -> Option<Peer> {
+    let pass = owner.pass;
     if peering.ip == own.address {
         return None;
     }
@@ -33,7 +35,6 @@ pub(super) fn explicit(pass: Pass, peering: &Peering, own: &Own, filters: &Filte
         Pass::Node | Pass::Reverse => ("node", "Node"),
     };
     let waits = pass == Pass::Global && peering.calico_node && waits_for(own.address, peering.ip);
-    let reflected = same_as && own.cluster_id.is_some() && peering.cluster_id != own.cluster_id;
     let next_hop = match peering.next_hop_mode {
         Some(NextHopMode::Own) => Some("self"),
         Some(NextHopMode::Keep) => Some("keep"),
@@ -56,13 +57,29 @@ pub(super) fn explicit(pass: Pass, peering: &Peering, own: &Own, filters: &Filte
         passive: peering.workload || waits,
         restart_time: peering.restart_time,
         keepalive_time: peering.keepalive_time,
-        rr_cluster_id: own.cluster_id.filter(|_| reflected),
+        rr_cluster_id: client_of(own.cluster_id, same_as, peering.cluster_id),
         password: peering.password.as_ref().map(Literal::password),
         next_hop,
         allow_local_as: peering.num_allow_local_as.filter(|times| *times > 0),
         normal_local_pref: own.priority.local_pref(),
         normal_priority: own.priority,
+        origin: Arc::new(PeerOrigin {
+            bgp_peer: Some(owner.peer.clone()),
+            remote_node: peering.node.clone(),
+            remote_cluster_id: peering.cluster_id,
+            filters: peering.filters.clone(),
+        }),
     })
+}
+
+/// The cluster id of this node as a reflector, if the remote end is its client: it is in the same AS, and no reflector
+/// of the same cluster.
+pub(crate) fn client_of(
+    own: Option<ClusterId>,
+    same_as: bool,
+    remote: Option<ClusterId>,
+) -> Option<ClusterId> {
+    own.filter(|_| same_as && remote != own)
 }
 
 /// What the mesh's sessions have in common.
@@ -74,6 +91,7 @@ pub(super) struct Mesh {
 
 /// The session of the mesh with another node.
 pub(super) fn mesh(
+    node: &Name,
     ip: IpAddr,
     port: Option<Port>,
     as_number: Option<AsNumber>,
@@ -102,16 +120,17 @@ pub(super) fn mesh(
         allow_local_as: None,
         normal_local_pref: own.priority.local_pref(),
         normal_priority: own.priority,
+        origin: Arc::new(PeerOrigin { remote_node: Some(node.clone()), ..PeerOrigin::default() }),
     }
 }
 
 /// Whether this end waits: both ends compare their addresses as text, and the lower one waits.
-fn waits_for(own: IpAddr, peer: IpAddr) -> bool {
+pub(crate) fn waits_for(own: IpAddr, peer: IpAddr) -> bool {
     peer.to_string() > own.to_string()
 }
 
 /// A protocol's name: letters, digits and `_` only.
-pub(super) fn session_name(prefix: &str, ip: IpAddr, port: Option<Port>) -> String {
+pub(crate) fn session_name(prefix: &str, ip: IpAddr, port: Option<Port>) -> String {
     let ip = ip.to_string().replace(['.', ':'], "_");
     match port {
         Some(port) => format!("{prefix}_{ip}_port_{port}"),

@@ -1,7 +1,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use crate::types::{Name, Prefix};
+use crate::types::{KeyPattern, Name, Prefix};
 
 /// How the router id is found (`CALICO_ROUTER_ID`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +30,9 @@ pub struct Settings {
     pub secret_namespace: Name,
     /// Blocks come from the node's pod CIDRs, not from BlockAffinities.
     pub use_pod_cidr: bool,
+    /// The keys under `/tailorbird/v1` that are in the view: those that one of these patterns covers. What none covers
+    /// is not kept.
+    pub published: Arc<[KeyPattern]>,
 }
 
 impl Settings {
@@ -42,6 +45,7 @@ impl Settings {
             advertise_cluster_ips: None,
             secret_namespace: default_secret_namespace(),
             use_pod_cidr: false,
+            published: Arc::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Cluster;
 use super::model::{Base, Changes, CollectionId, FamilyModel, Item, Snapshot};
 use super::view::ViewWriter;
 use crate::types::Family;
@@ -12,6 +13,7 @@ pub(super) struct Writer {
     pub(super) view: ViewWriter,
     changes: Changes,
     bases: [bool; 2],
+    cluster: bool,
 }
 
 impl Writer {
@@ -48,11 +50,20 @@ impl Writer {
         }
     }
 
+    /// Sets the facts for policies.
+    pub(super) fn put_cluster(&mut self, snapshot: &mut Snapshot, cluster: Cluster) {
+        self.cluster |= !snapshot.cluster.same_beside_nodes(&cluster);
+        snapshot.cluster = cluster;
+    }
+
     /// Ends the batch: a new revision if anything changed. Returns what did, and the number of keys touched.
     pub(super) fn commit(mut self, snapshot: &mut Snapshot) -> (Changes, usize) {
         self.changes.from = snapshot.revision;
         self.changes.to = snapshot.revision;
-        let dirty = self.view.is_dirty() || !self.changes.items.is_empty() || self.bases.contains(&true);
+        let dirty = self.view.is_dirty()
+            || !self.changes.items.is_empty()
+            || self.bases.contains(&true)
+            || self.cluster;
         if !dirty {
             return (self.changes, 0);
         }

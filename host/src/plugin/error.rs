@@ -15,7 +15,7 @@ impl LoadError {
 }
 
 /// A guest's text on one line, without anything that a terminal or a log could take for more than text.
-pub(super) fn tame(text: &str, max: usize) -> String {
+pub(crate) fn tame(text: &str, max: usize) -> String {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
         end -= 1;

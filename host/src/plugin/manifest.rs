@@ -34,7 +34,17 @@ pub struct Manifest {
     pub description: String,
     /// The keys that it wants to read.
     #[serde(default)]
-    wants: Vec<String>,
+    pub wants: Vec<String>,
+}
+
+impl Manifest {
+    /// Reads the contents of the section.
+    ///
+    /// # Errors
+    /// They are no JSON, or a field is missing or of another kind; as a phrase.
+    pub fn parse(section: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(section).map_err(|error| format!("its manifest cannot be read: {error}"))
+    }
 }
 
 /// A SHA-256.
@@ -142,14 +152,16 @@ impl PluginFile {
     pub fn parse(shown: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Self, LoadError> {
         let bytes = bytes.into();
         let fail = |reason: String| LoadError::new(shown, reason);
-        let Sections { manifest, imports, exports } = sections(&bytes).map_err(fail)?;
+        let Outline { manifest, imports, exports, fault } = Outline::of(&bytes);
+        if let Some(fault) = fault {
+            return Err(fail(fault));
+        }
         let manifest = manifest.ok_or_else(|| {
             fail(format!(
                 "has no manifest (custom section `{MANIFEST_SECTION}`): `tailorbird plugin build` puts it in"
             ))
         })?;
-        let manifest: Manifest = serde_json::from_slice(&manifest)
-            .map_err(|error| fail(format!("its manifest cannot be read: {error}")))?;
+        let manifest = Manifest::parse(&manifest).map_err(fail)?;
         let name: Name = manifest
             .name
             .parse()
@@ -220,49 +232,63 @@ fn compatible(version: &str) -> bool {
     })
 }
 
-struct Sections {
-    manifest: Option<Vec<u8>>,
-    imports: Vec<String>,
-    exports: Vec<String>,
+/// What a component's outermost sections hold, whether it is a plugin or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// The section with the manifest.
+    pub manifest: Option<Vec<u8>>,
+    /// What it imports, by name.
+    pub imports: Vec<String>,
+    /// The interfaces that it exports, by name.
+    pub exports: Vec<String>,
+    /// What stopped the reading, as a phrase; the rest is what stood before it.
+    pub fault: Option<String>,
 }
 
-/// Reads the outermost sections.
-fn sections(bytes: &[u8]) -> Result<Sections, String> {
-    let mut found = Sections { manifest: None, imports: Vec::new(), exports: Vec::new() };
-    let broken =
-        |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
-    let mut depth = 0usize;
-    for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(broken)? {
-            Payload::Version { encoding, .. } => {
-                if depth == 0 && encoding == Encoding::Module {
-                    return Err(
-                        "is a core module, not a component: `tailorbird plugin build` makes one".to_owned()
-                    );
+impl Outline {
+    /// The outline of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut found = Self::default();
+        found.fault = found.read(bytes).err();
+        found
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let broken =
+            |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
+        let mut depth = 0usize;
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload.map_err(broken)? {
+                Payload::Version { encoding, .. } => {
+                    if depth == 0 && encoding == Encoding::Module {
+                        return Err("is a core module, not a component: `tailorbird plugin build` makes one"
+                            .to_owned());
+                    }
+                    depth += 1;
                 }
-                depth += 1;
-            }
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::CustomSection(section) if depth == 1 && section.name() == MANIFEST_SECTION => {
-                if found.manifest.replace(section.data().to_vec()).is_some() {
-                    return Err(format!("has two manifests (custom section `{MANIFEST_SECTION}`)"));
-                }
-            }
-            Payload::ComponentImportSection(section) if depth == 1 => {
-                for import in section {
-                    found.imports.push(import.map_err(broken)?.name.name.to_owned());
-                }
-            }
-            Payload::ComponentExportSection(section) if depth == 1 => {
-                for export in section {
-                    let export = export.map_err(broken)?;
-                    if export.kind == ComponentExternalKind::Instance {
-                        found.exports.push(export.name.name.to_owned());
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::CustomSection(section) if depth == 1 && section.name() == MANIFEST_SECTION => {
+                    let before = self.manifest.replace(section.data().to_vec());
+                    if before.is_some() {
+                        return Err(format!("has two manifests (custom section `{MANIFEST_SECTION}`)"));
                     }
                 }
+                Payload::ComponentImportSection(section) if depth == 1 => {
+                    for import in section {
+                        self.imports.push(import.map_err(broken)?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 1 => {
+                    for export in section {
+                        let export = export.map_err(broken)?;
+                        if export.kind == ComponentExternalKind::Instance {
+                            self.exports.push(export.name.name.to_owned());
+                        }
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        Ok(())
     }
-    Ok(found)
 }

@@ -4,6 +4,7 @@
 //! is compiled, compiled once ([`Sandbox`]), and given a store of its own in every rendering ([`Session`]) with limits on all
 //! that it can use ([`Limits`]). What it answers is raw: [`crate::policy`] checks it.
 
+pub mod build;
 mod cache;
 pub mod config;
 pub mod contract;
@@ -15,15 +16,17 @@ mod limits;
 mod manifest;
 mod native;
 mod sandbox;
+pub mod scaffold;
 mod session;
 mod set;
 mod signature;
 
 pub use error::LoadError;
+pub(crate) use error::tame;
 pub use function::Function;
 pub use guest::LogLine;
 pub use limits::{Limits, MAX_MEMORY};
-pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, PluginFile};
+pub use manifest::{CONTRACT, Digest, Interfaces, MANIFEST_SECTION, Manifest, Outline, PluginFile};
 pub use sandbox::Sandbox;
 pub use session::{Session, Usage};
 pub use set::{ActiveSet, PluginSet};

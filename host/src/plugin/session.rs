@@ -17,6 +17,9 @@ use crate::policy::{Asked, CallError, Facts, FunctionCalls, OnError, Plugins, Re
 /// The longest text of an error that is kept.
 const MAX_CAUSE: usize = 4096;
 
+/// The call that comes before all others.
+const CONFIGURE: &str = "lifecycle.configure";
+
 /// The most failures that are told of functions that may be skipped.
 const MAX_SKIPPED: usize = 16;
 
@@ -159,6 +162,30 @@ impl Session {
         Ok(asked?.answer)
     }
 
+    /// Makes a plugin's instance and configures it, as its first call would.
+    ///
+    /// # Errors
+    /// The plugin refused its settings, failed, or is in quarantine.
+    pub fn prepare(&mut self, plugin: usize) -> Result<(), CallError> {
+        self.ready(plugin, CONFIGURE).map(drop)
+    }
+
+    /// The plugin, with an instance that is configured.
+    fn ready(&mut self, plugin: usize, call: &'static str) -> Result<Arc<Loaded>, CallError> {
+        let loaded = self.set.plugins[plugin].clone();
+        if let Some(cause) = loaded.health().quarantine(self.now) {
+            return Err(self.error(plugin, call, cause));
+        }
+        if self.guests[plugin].live.is_none() {
+            let name = self.set.facts[plugin].name.clone();
+            match self.start(plugin, &loaded, name) {
+                Ok(live) => self.guests[plugin].live = Some(live),
+                Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
+            }
+        }
+        Ok(loaded)
+    }
+
     fn error(&self, plugin: usize, call: &'static str, cause: String) -> CallError {
         CallError { plugin: self.set.facts[plugin].name.clone(), call, cause }
     }
@@ -171,17 +198,7 @@ impl Session {
         items: usize,
         run: impl FnOnce(&mut Store<State>, &Exports) -> wasmtime::Result<Result<T, String>>,
     ) -> Result<Asked<T>, CallError> {
-        let loaded = self.set.plugins[plugin].clone();
-        if let Some(cause) = loaded.health().quarantine(self.now) {
-            return Err(self.error(plugin, call, cause));
-        }
-        if self.guests[plugin].live.is_none() {
-            let name = self.set.facts[plugin].name.clone();
-            match self.start(plugin, &loaded, name) {
-                Ok(live) => self.guests[plugin].live = Some(live),
-                Err(failure) => return Err(self.failed(plugin, &loaded, "lifecycle.configure", failure)),
-            }
-        }
+        let loaded = self.ready(plugin, call)?;
         let guest = &mut self.guests[plugin];
         let Some(live) = &mut guest.live else {
             return Err(self.error(plugin, call, "there is no instance".to_owned()));

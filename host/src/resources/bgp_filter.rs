@@ -43,7 +43,7 @@ pub enum RuleSource {
 }
 
 /// `peerType` of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerType {
     /// Peers in another AS.
     External,

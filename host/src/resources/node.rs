@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::field::{Field, Read};
+use super::published::{node_key, read_published};
 use super::{ObjectError, ObjectKey, Text};
-use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, Name, Prefix, ValueError};
+use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix, ValueError};
 
 /// Labels of a node.
 pub type Labels = BTreeMap<Text, Text>;
@@ -38,6 +39,8 @@ pub struct CalicoNode {
     pub bgp: NodeBgp,
     /// `status.podCIDRs`.
     pub pod_cidrs: Vec<Prefix>,
+    /// The annotations that are published.
+    pub annotations: Labels,
 }
 
 /// Kubernetes' Node object, with what Calico keeps in its annotations.
@@ -53,12 +56,15 @@ pub struct KubeNode {
     pub pod_cidrs: Vec<Prefix>,
     /// `spec.unschedulable`: the node is cordoned.
     pub unschedulable: bool,
+    /// The annotations that are published.
+    pub annotations: Labels,
 }
 
 /// Reads Calico's Node.
 pub(super) fn read_calico(
     key: &ObjectKey,
     root: &Field<'_>,
+    published: &[KeyPattern],
     warnings: &mut Vec<ObjectError>,
 ) -> Read<CalicoNode> {
     let metadata = root.get("metadata")?;
@@ -79,6 +85,7 @@ pub(super) fn read_calico(
             has_wireguard_key: status.get("wireguardPublicKey")?.is_set(),
         },
         pod_cidrs: read_pod_cidrs(&status.get("podCIDRs")?, warnings)?,
+        annotations: read_annotations(key, &metadata, published, warnings),
     })
 }
 
@@ -86,6 +93,7 @@ pub(super) fn read_calico(
 pub(super) fn read_kube(
     key: &ObjectKey,
     root: &Field<'_>,
+    published: &[KeyPattern],
     warnings: &mut Vec<ObjectError>,
 ) -> Read<KubeNode> {
     let metadata = root.get("metadata")?;
@@ -116,6 +124,7 @@ pub(super) fn read_kube(
         },
         pod_cidrs,
         unschedulable: spec.get("unschedulable")?.boolean()?.unwrap_or(false),
+        annotations: read_annotations(key, &metadata, published, warnings),
     })
 }
 
@@ -125,6 +134,18 @@ fn kept<T>(outcome: Read<Option<T>>, warnings: &mut Vec<ObjectError>) -> Option<
         warnings.push(error);
         None
     })
+}
+
+fn read_annotations(
+    key: &ObjectKey,
+    metadata: &Field<'_>,
+    published: &[KeyPattern],
+    warnings: &mut Vec<ObjectError>,
+) -> Labels {
+    if published.is_empty() {
+        return Labels::new();
+    }
+    read_published(metadata.get("annotations"), published, &node_key(&key.name, "annotations"), warnings)
 }
 
 fn read_labels(field: &Field<'_>) -> Read<Labels> {

@@ -1,6 +1,7 @@
 //! From a parsed document to the object that it is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::{
     Kind, ObjectError, ObjectKey, Parsed, Resource, bgp_configuration, bgp_filter, bgp_peer, block_affinity,
     endpoint_slice, ip_pool, node, secret, service,
 };
-use crate::types::{Name, ValueError};
+use crate::types::{KeyPattern, Name, ValueError};
 
 /// What holds for objects that do not say it themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +19,15 @@ pub struct Defaults {
     pub namespace: Name,
     /// The namespace of Secrets: `kube-system`, unless the environment names another.
     pub secret_namespace: Name,
+    /// The keys under `/tailorbird/v1` that somebody may read: annotations and the like that none of these patterns
+    /// covers are not kept.
+    pub published: Arc<[KeyPattern]>,
 }
 
 impl Defaults {
-    /// The usual defaults with this namespace for Secrets.
+    /// The usual defaults with this namespace for Secrets, and nothing published.
     pub fn new(secret_namespace: Name) -> Self {
-        Self { namespace: known_name("default"), secret_namespace }
+        Self { namespace: known_name("default"), secret_namespace, published: Arc::default() }
     }
 }
 
@@ -175,7 +179,7 @@ pub fn parse(document: &Value, defaults: &Defaults) -> Result<Document, Document
     let key = ObjectKey { kind, namespace, name };
     let mut warnings = Vec::new();
     let resource = match known {
-        Some(_) => convert(&key, document, &mut warnings),
+        Some(_) => convert(&key, document, &defaults.published, &mut warnings),
         None => {
             let reason = "not a version that is read: one of crd.projectcalico.org/v1, projectcalico.org/v3";
             Err(ObjectError::new(&key, "apiVersion", api_version, &ValueError::new(reason)))
@@ -202,11 +206,16 @@ fn nameless(kind: Kind, error: DocumentError) -> Result<Document, DocumentError>
     Ok(Document::Object(Parsed { key, resource: Err(fault), warnings: Vec::new() }))
 }
 
-fn convert(key: &ObjectKey, document: &Value, warnings: &mut Vec<ObjectError>) -> Read<Resource> {
+fn convert(
+    key: &ObjectKey,
+    document: &Value,
+    published: &[KeyPattern],
+    warnings: &mut Vec<ObjectError>,
+) -> Read<Resource> {
     let root = Field::root(key, document);
     Ok(match key.kind {
-        Kind::CalicoNode => Resource::CalicoNode(node::read_calico(key, &root, warnings)?),
-        Kind::KubeNode => Resource::KubeNode(node::read_kube(key, &root, warnings)?),
+        Kind::CalicoNode => Resource::CalicoNode(node::read_calico(key, &root, published, warnings)?),
+        Kind::KubeNode => Resource::KubeNode(node::read_kube(key, &root, published, warnings)?),
         Kind::BgpConfiguration => {
             Resource::BgpConfiguration(Box::new(bgp_configuration::read(key, &root, warnings)?))
         }
@@ -214,7 +223,7 @@ fn convert(key: &ObjectKey, document: &Value, warnings: &mut Vec<ObjectError>) -
         Kind::BgpFilter => Resource::BgpFilter(bgp_filter::read(key, &root)?),
         Kind::IpPool => Resource::IpPool(ip_pool::read(key, &root)?),
         Kind::BlockAffinity => Resource::BlockAffinity(block_affinity::read(key, &root)?),
-        Kind::Service => Resource::Service(Box::new(service::read(key, &root, warnings)?)),
+        Kind::Service => Resource::Service(Box::new(service::read(key, &root, published, warnings)?)),
         Kind::EndpointSlice => Resource::EndpointSlice(endpoint_slice::read(key, &root, warnings)?),
         Kind::Secret => Resource::Secret(secret::read(key, &root)?),
         Kind::Workload => {

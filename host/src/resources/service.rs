@@ -1,8 +1,9 @@
 use std::net::IpAddr;
 
 use super::field::{Field, Read};
+use super::published::{ServiceFacts, covered, read_published, service_key};
 use super::{ObjectError, ObjectKey, namespace_of};
-use crate::types::Name;
+use crate::types::{KeyPattern, Name};
 
 /// `externalTrafficPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +41,17 @@ pub struct Service {
     pub load_balancer_ip: Option<IpAddr>,
     /// `status.loadBalancer.ingress[].ip`.
     pub ingress_ips: Vec<IpAddr>,
+    /// What is published of it, if anything is.
+    pub facts: Option<Box<ServiceFacts>>,
 }
 
 /// Reads a Service. Addresses that do not parse are left out with a warning each.
-pub(super) fn read(key: &ObjectKey, root: &Field<'_>, warnings: &mut Vec<ObjectError>) -> Read<Service> {
+pub(super) fn read(
+    key: &ObjectKey,
+    root: &Field<'_>,
+    published: &[KeyPattern],
+    warnings: &mut Vec<ObjectError>,
+) -> Read<Service> {
     let spec = root.get("spec")?;
     let kind_field = spec.get("type")?;
     let kind = kind_field.text()?;
@@ -112,7 +120,28 @@ pub(super) fn read(key: &ObjectKey, root: &Field<'_>, warnings: &mut Vec<ObjectE
         traffic_policy,
         load_balancer_ip: read_ip(&spec.get("loadBalancerIP")?, warnings)?,
         ingress_ips,
+        facts: if published.is_empty() { None } else { read_facts(key, root, kind, published, warnings)? },
     })
+}
+
+fn read_facts(
+    key: &ObjectKey,
+    root: &Field<'_>,
+    kind: &str,
+    published: &[KeyPattern],
+    warnings: &mut Vec<ObjectError>,
+) -> Read<Option<Box<ServiceFacts>>> {
+    let metadata = root.get("metadata")?;
+    let at = |fact: &str| service_key(&namespace_of(key), &key.name, fact);
+    let mut read = |field: &str| read_published(metadata.get(field), published, &at(field), warnings);
+    let known =
+        ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"].into_iter().find(|known| *known == kind);
+    let facts = ServiceFacts {
+        annotations: read("annotations"),
+        labels: read("labels"),
+        kind: known.filter(|_| covered(published, &at("type"))),
+    };
+    Ok((facts != ServiceFacts::default()).then(|| Box::new(facts)))
 }
 
 /// A cluster IP; `None` is the word for a Service that has none.

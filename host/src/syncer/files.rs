@@ -54,28 +54,42 @@ const MAX_STATUS_FILE: u64 = 1 << 20;
 /// # Errors
 /// The folder or a file in it that cannot be read, as a text for the operator; the other files are read all the same.
 pub fn load_workloads(folder: &Path, batch: &mut Batch<'_>) -> Vec<String> {
-    let mut errors = Vec::new();
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return errors,
-        Err(error) => return vec![format!("{}: cannot list the folder: {error}", folder.display())],
+    let files = match workload_files(folder) {
+        Ok(files) => files,
+        Err(error) => return vec![error],
     };
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-    files.sort();
+    let mut errors = Vec::new();
     for path in files {
-        // The node agent writes a file under a temporary name first.
-        let Some(name) =
-            path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.'))
-        else {
-            continue;
-        };
-        match read_bounded(&path) {
+        match read_workload(&path) {
             Ok(None) => {}
-            Ok(Some(bytes)) => batch.push(Event::Upsert(parse_workload(name, &bytes))),
-            Err(error) => errors.push(format!("{}: {error}", path.display())),
+            Ok(Some((name, bytes))) => batch.push(Event::Upsert(parse_workload(&name, &bytes))),
+            Err(error) => errors.push(error),
         }
     }
     errors
+}
+
+/// The status files in a folder, by name; none when there is no such folder.
+pub(super) fn workload_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("{}: cannot list the folder: {error}", folder.display())),
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// A status file's name and contents; none for what is no such file.
+pub(super) fn read_workload(path: &Path) -> Result<Option<(String, Vec<u8>)>, String> {
+    // The node agent writes a file under a temporary name first.
+    let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.'))
+    else {
+        return Ok(None);
+    };
+    let bytes = read_bounded(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(bytes.map(|bytes| (name.to_owned(), bytes)))
 }
 
 fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {

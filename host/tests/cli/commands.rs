@@ -11,7 +11,10 @@ fn help_and_version() {
     let bench = Bench::new();
     bench.run("--version").ends(0).silent().prints(concat!("tailorbird ", env!("CARGO_PKG_VERSION"), "\n"));
     bench.run("--help").ends(0).silent().prints("Exit codes:").prints("TAILORBIRD_BIRD1");
-    for command in ["render", "check", "diff", "get", "templates", "templates export", "completions"] {
+    let commands = ["render", "check", "diff", "get", "templates", "templates export", "completions"];
+    let of_plugins =
+        ["new", "build", "inspect", "run", "test", "bench"].map(|command| format!("plugin {command}"));
+    for command in commands.map(str::to_owned).into_iter().chain(of_plugins) {
         let ran = bench.run(&format!("{command} --help")).ends(0).silent();
         let bare = ran.out.lines().filter(|line| {
             let line = line.trim();

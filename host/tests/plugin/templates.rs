@@ -169,8 +169,7 @@ fn cluster(peers: &[&str]) -> (Engine, Defaults) {
 #[test]
 fn only_the_items_whose_functions_read_what_changed_are_rendered_again() {
     let set = Plugins::of(&[reader()]).load();
-    let template =
-        "{{#each_item peers}}\n{{ip}} {{#with (f (concat \"/x/\" ip))}}{{this}}{{else}}{{/with}}\n{{/each_item}}\n";
+    let template = "{{#each_item peers}}\n{{ip}} {{#with (f (concat \"/x/\" ip))}}{{this}}{{else}}{{/with}}\n{{/each_item}}\n";
     let mut templates = Templates::new(set, template);
     let (engine, _) = cluster(&["10.1.0.1", "10.1.0.2", "10.1.0.3"]);
     let at = |revision, keys: &[(&str, &str)]| Snapshot {

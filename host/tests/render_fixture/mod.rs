@@ -74,6 +74,7 @@ pub fn peer(index: usize, passive: bool) -> Peer {
         allow_local_as: None,
         normal_local_pref: Priority::NORMAL.local_pref(),
         normal_priority: Priority::NORMAL,
+        origin: Default::default(),
     }
 }
 
@@ -84,8 +85,12 @@ pub fn snapshot(revision: u64, peers: usize) -> Snapshot {
         base_revision: revision,
         collections: Default::default(),
     };
-    let mut snapshot =
-        Snapshot { revision, view: Default::default(), models: [model(Family::V4), model(Family::V6)] };
+    let mut snapshot = Snapshot {
+        revision,
+        view: Default::default(),
+        models: [model(Family::V4), model(Family::V6)],
+        cluster: Default::default(),
+    };
     for index in 0..peers {
         let peer = peer(index, false);
         let key = peer.name.clone();
@@ -162,6 +167,7 @@ pub fn full_snapshot() -> Snapshot {
         takes_same_as: true,
         reject,
         reason: reject.then(|| name("broken")),
+        ..FilterCall::default()
     };
     let password: Password = "p#1; {".parse().expect("a password");
     let every = Peer {
@@ -191,10 +197,14 @@ pub fn full_snapshot() -> Snapshot {
         let normal_priority = Priority::NORMAL;
         Item::Block(Block { prefix: prefix(text), blackhole, exported, confirmed, normal_priority })
     };
-    let route = |text: &str| Item::Route(Route { prefix: prefix(text) });
+    let route = |text: &str| Item::Route(Route { prefix: prefix(text), origin: RouteOrigin::default() });
     let gateway = |text: &str| Item::Gateway(Gateway { prefix: prefix(text), via: ip("10.0.0.254") });
-    let both =
-        Filter { name: name("f1"), import: Some(function("in", true)), export: Some(function("out", false)) };
+    let both = Filter {
+        name: name("f1"),
+        plugin: false,
+        import: Some(function("in", true)),
+        export: Some(function("out", false)),
+    };
     for (id, key, item) in [
         (CollectionId::Peers, "Node_10_2_0_1_port_1790", Item::Peer(every)),
         (CollectionId::Filters, "f1", Item::Filter(both)),

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use ipnet::IpNet;
+
 use crate::bird::Literal;
 use crate::resources::{MatchOperator, PeerType, RuleSource};
 use crate::types::{AsNumber, Community, Prefix, Priority};
@@ -39,11 +41,23 @@ impl Display for Clause<'_> {
 
 /// A condition on a route. It prints in parentheses of its own.
 pub(super) enum Condition<'a> {
-    Net { operator: MatchOperator, operand: NetOperand<'a> },
+    Net {
+        operator: MatchOperator,
+        operand: NetOperand<'a>,
+    },
+    /// It needs a range.
+    NetSet {
+        negate: bool,
+        ranges: Vec<NetRange>,
+    },
     Source(RuleSource),
     Interface(Literal),
     Community(Community),
     AsPathPrefix(&'a [AsNumber]),
+    AsPathLength {
+        min: u32,
+        max: u32,
+    },
     Priority(Priority),
 }
 
@@ -59,6 +73,9 @@ impl Display for Condition<'_> {
                 };
                 write!(f, "(net {operator} {operand})")
             }
+            Self::NetSet { negate, ranges } => {
+                write!(f, "(net {} [ {} ])", if *negate { "!~" } else { "~" }, Joined(ranges, ", "))
+            }
             Self::Source(RuleSource::RemotePeers) => {
                 f.write_str("((defined(source))&&(source ~ [ RTS_BGP ]))")
             }
@@ -67,6 +84,9 @@ impl Display for Condition<'_> {
                 write!(f, "({} ~ {})", Literal::community(*community), community.attribute())
             }
             Self::AsPathPrefix(path) => write!(f, "(bgp_path ~ [= {} * =])", Joined(path, " ")),
+            Self::AsPathLength { min, max } => {
+                write!(f, "((bgp_path.len >= {min})&&(bgp_path.len <= {max}))")
+            }
             Self::Priority(priority) => {
                 write!(f, "(defined(bgp_local_pref)&&(bgp_local_pref = {}))", priority.local_pref())
             }
@@ -91,13 +111,31 @@ impl Display for NetOperand<'_> {
     }
 }
 
+/// What a prefix covers, of these lengths. It needs `min` <= `max`, none below the prefix's own, and no more than the
+/// family's bits.
+pub(super) struct NetRange {
+    pub(super) net: IpNet,
+    pub(super) min: u8,
+    pub(super) max: u8,
+}
+
+impl Display for NetRange {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{{{},{}}}", self.net, self.min, self.max)
+    }
+}
+
 /// A statement, with its semicolon.
-pub(super) enum Statement {
+pub(in crate::bird) enum Statement {
     AddCommunity(Community),
+    RemoveCommunity(Community),
     Prepend(AsNumber),
     SetPriority(Priority),
+    SetLocalPreference(u32),
     Accept,
     Reject,
+    /// Leaves the function, and not the filter that called it.
+    Return,
 }
 
 impl Display for Statement {
@@ -106,16 +144,21 @@ impl Display for Statement {
             Self::AddCommunity(community) => {
                 write!(f, "{}.add({});", community.attribute(), Literal::community(*community))
             }
+            Self::RemoveCommunity(community) => {
+                write!(f, "{}.delete({});", community.attribute(), Literal::community(*community))
+            }
             Self::Prepend(number) => write!(f, "bgp_path.prepend({number});"),
             Self::SetPriority(priority) => write!(f, "bgp_local_pref = {};", priority.local_pref()),
+            Self::SetLocalPreference(preference) => write!(f, "bgp_local_pref = {preference};"),
             Self::Accept => f.write_str("accept;"),
             Self::Reject => f.write_str("reject;"),
+            Self::Return => f.write_str("return true;"),
         }
     }
 }
 
 /// Values with a separator between them.
-struct Joined<'a, T>(&'a [T], &'static str);
+pub(in crate::bird) struct Joined<'a, T>(pub(in crate::bird) &'a [T], pub(in crate::bird) &'static str);
 
 impl<T: Display> Display for Joined<'_, T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

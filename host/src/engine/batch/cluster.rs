@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{Dirty, Rest};
 use crate::engine::nodes::{self, Node};
 use crate::engine::pools::{BlockOwner, OwnBlock};
+use crate::engine::publish::Publisher;
 use crate::engine::routes::Advertising;
 use crate::engine::sessions::Own;
 use crate::engine::writer::Writer;
-use crate::engine::{Engine, keys};
+use crate::engine::{Cluster, Engine, keys};
 use crate::resources::BlockState;
 use crate::types::Family;
 
@@ -60,6 +61,8 @@ impl Engine {
             if change.facts() {
                 nodes::write_view(&mut self.snapshot.view, &mut writer.view, &name, change.new.as_deref());
             }
+            let (old, new) = (change.old.as_deref(), change.new.as_deref());
+            self.publisher(writer).node(&name, old, new);
             let before: Vec<_> = self.selectors.of_node(name.as_str()).collect();
             let flipped =
                 self.selectors.node_changed(&name, change.old.as_ref(), change.new.as_ref(), &mut self.work);
@@ -119,6 +122,48 @@ impl Engine {
             let blocks =
                 cidrs.into_iter().map(|cidr| OwnBlock { cidr, state: BlockState::Confirmed }).collect();
             dirty.blocks.extend(self.blocks.set(&BlockOwner::PodCidrs, blocks));
+        }
+    }
+
+    /// The facts for policies. What is not another is shared with what was there.
+    pub(super) fn settle_cluster(&mut self, dirty: &Dirty, writer: &mut Writer) {
+        let old = &self.snapshot.cluster;
+        let mut ports = old.ports.clone();
+        for node in &dirty.node_configurations {
+            match self.configurations.own_listen_port(node.as_str()) {
+                port if port.as_ref() == ports.get(node) => {}
+                Some(port) => drop(ports.insert(node.clone(), port)),
+                None => drop(ports.remove(node)),
+            }
+        }
+        let reflectable = Family::ALL.map(|family| {
+            let cidrs = self.effective.reflectable(family);
+            let old = &old.reflectable[family.index()];
+            if old.iter().eq(cidrs) {
+                old.clone()
+            } else {
+                self.effective.reflectable(family).cloned().collect()
+            }
+        });
+        let cluster = Cluster {
+            nodes: self.nodes.map().clone(),
+            as_number: self.effective.as_number,
+            ports,
+            port: self.effective.cluster_port,
+            filters: self.filters.clone(),
+            own: self.own.clone(),
+            mesh: self.mesh_facts(),
+            reflectable,
+        };
+        writer.put_cluster(&mut self.snapshot, cluster);
+    }
+
+    /// What writes keys for policies.
+    pub(super) fn publisher<'a>(&'a mut self, writer: &'a mut Writer) -> Publisher<'a> {
+        Publisher {
+            published: &self.settings.published,
+            view: &mut self.snapshot.view,
+            writer: &mut writer.view,
         }
     }
 }

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Dirty, Rest};
-use crate::engine::Engine;
 use crate::engine::model::{CollectionId, Item, NextHop, Peer};
 use crate::engine::secrets::Lookup;
 use crate::engine::sessions::{self, Mesh};
 use crate::engine::writer::Writer;
+use crate::engine::{Engine, MeshFacts};
 use crate::resources::{Kind, ObjectError, ObjectKey};
 use crate::types::{Family, Name, ValueError};
 
@@ -96,6 +96,20 @@ impl Engine {
         Some(Mesh { restart_time: self.effective.mesh_restart_time, password })
     }
 
+    /// What the mesh is like, whether or not this node takes part in it.
+    pub(super) fn mesh_facts(&self) -> MeshFacts {
+        let lookup = self.effective.mesh_password.as_ref().map(|at| self.secrets.lookup(at));
+        MeshFacts {
+            on: self.effective.mesh,
+            restart_time: self.effective.mesh_restart_time,
+            password: match lookup {
+                Some(Lookup::Found(password)) => Some(password),
+                // An unusable one blocks rendering.
+                Some(Lookup::Missing(_) | Lookup::Unusable(_)) | None => None,
+            },
+        }
+    }
+
     fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Peer)> {
         let (Some(mesh), Some(node)) = (&self.mesh, self.nodes.get(name.as_str())) else { return Vec::new() };
         if *name == self.settings.node || node.bgp.cluster_id.is_some() {
@@ -105,7 +119,7 @@ impl Engine {
         let own = self.own.iter().flatten().filter(|own| own.cluster_id.is_none());
         own.filter_map(|own| {
             let ip = node.address(own.family).filter(|ip| *ip != own.address)?;
-            Some((ip, sessions::mesh(ip, port, node.bgp.as_number, own, mesh)))
+            Some((ip, sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh)))
         })
         .collect()
     }

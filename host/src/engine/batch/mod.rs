@@ -61,6 +61,10 @@ impl Engine {
     pub(in crate::engine) fn settle(&mut self, mut dirty: Dirty) -> Changes {
         let mut writer = Writer::default();
         let mut rest = Rest::default();
+        if dirty.start {
+            let node = self.settings.node.clone();
+            self.publisher(&mut writer).this_node(&node);
+        }
         self.settle_configuration(&mut dirty, &mut writer, &mut rest);
         self.settle_nodes(&mut dirty, &mut writer, &mut rest);
         self.settle_own(&mut dirty, &mut rest);
@@ -70,6 +74,8 @@ impl Engine {
         self.settle_pools(&dirty, &mut writer, &rest);
         self.settle_blocks(&dirty, &mut writer, &rest);
         self.settle_routes(&dirty, &mut writer, &rest);
+        self.publish_services(&dirty, &mut writer);
+        self.settle_cluster(&dirty, &mut writer);
         let (changes, keys) = writer.commit(&mut self.snapshot);
         self.work.keys_touched += keys;
         changes

@@ -101,7 +101,7 @@ impl Engine {
             placed.view_key = Some(view_key.into());
             value = Some(peering);
             if let Some(own) = &self.own[family.index()] {
-                session = sessions::explicit(owner.pass, peering, own, &self.filters);
+                session = sessions::explicit(owner, peering, own, &self.filters);
                 placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
             }
             gateway = sessions::gateway(peering);

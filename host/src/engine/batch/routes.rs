@@ -1,7 +1,7 @@
 //! Pools, blocks and the routes of Services.
 
 use super::{Dirty, Rest};
-use crate::engine::model::{Block, CollectionId, Item, Route};
+use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
 use crate::engine::routes::ServiceKey;
 use crate::engine::writer::Writer;
 use crate::engine::{Engine, Snapshot, Texts, base, keys, pools};
@@ -80,17 +80,37 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Writes what policies may read of the Services that changed.
+    pub(super) fn publish_services(&mut self, dirty: &Dirty, writer: &mut Writer) {
+        if self.settings.published.is_empty() {
+            return;
+        }
+        for key in &dirty.services {
+            let new = self.routes.service(key).and_then(|service| service.facts.as_deref()).cloned();
+            let old = self.service_facts.remove(key);
+            if old != new {
+                self.publisher(writer).service(key, old.as_ref(), new.as_ref());
+            }
+            if let Some(facts) = new {
+                self.service_facts.insert(key.clone(), facts);
+            }
+        }
+    }
+}
+
 /// Brings a prefix into a list of the view and of the model, or out of it.
 fn place_route(
     snapshot: &mut Snapshot,
     writer: &mut Writer,
     text: &Text,
-    prefix: Option<&Prefix>,
+    route: Option<(RouteOrigin, &Prefix)>,
     id: CollectionId,
     view_key: fn(&Prefix) -> String,
 ) {
+    let prefix = route.as_ref().map(|(_, prefix)| *prefix);
     let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
     writer.view.put(&mut snapshot.view, view_key(&cidr).into(), prefix.map(|cidr| cidr.text().clone()));
-    let item = prefix.map(|cidr| Item::Route(Route { prefix: cidr.clone() }));
+    let item = route.map(|(origin, cidr)| Item::Route(Route { prefix: cidr.clone(), origin }));
     writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
 }

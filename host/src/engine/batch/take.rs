@@ -41,10 +41,11 @@ impl Engine {
         match key.kind {
             Kind::CalicoNode | Kind::KubeNode => {
                 let source = if key.kind == Kind::CalicoNode { Source::Calico } else { Source::Kubernetes };
+                let published = &self.settings.published;
                 let said = match object {
                     None => Said::Nothing,
-                    Some(Ok(Resource::CalicoNode(node))) => Said::Node(NodeSource::from(node)),
-                    Some(Ok(Resource::KubeNode(node))) => Said::Node(NodeSource::from(node)),
+                    Some(Ok(Resource::CalicoNode(node))) => Said::Node(NodeSource::calico(node, published)),
+                    Some(Ok(Resource::KubeNode(node))) => Said::Node(NodeSource::kubernetes(node, published)),
                     Some(_) => Said::Malformed,
                 };
                 self.nodes.say(name, source, said);

@@ -70,6 +70,7 @@ pub(super) fn common(spec: &Spec, ip: IpAddr, port: Option<Port>, as_number: AsN
         as_number,
         local_as: None,
         cluster_id: None,
+        node: None,
         password: spec.password.clone(),
         use_node_ip: Some(peer.use_node_ip),
         restart_time: peer.max_restart_time,
@@ -100,9 +101,11 @@ pub(super) fn address_peering(
         let node = nodes_at(endpoint, peer.as_number, context).next()?;
         context.configurations.listen_port(node.as_str())
     });
+    let node = context.nodes.with_address(ip).next().cloned();
     let peering = Peering {
         local_as: peer.local_as_number,
-        calico_node: context.nodes.with_address(ip).next().is_some(),
+        calico_node: node.is_some(),
+        node,
         num_allow_local_as: peer.num_allowed_local_as,
         reachable_by: peer.reachable_by,
         ..common(spec, ip, port, peer.as_number.unwrap_or(context.as_number))
@@ -117,11 +120,12 @@ pub(super) fn node_peerings(
     families: &[Family],
     context: &Context<'_>,
 ) -> Vec<(PeeringKey, Peering)> {
-    let Some(remote) = context.nodes.get(node) else { return Vec::new() };
+    let Some((name, remote)) = context.nodes.map().get_key_value(node) else { return Vec::new() };
     let remote: &Node = remote;
     let port = context.configurations.listen_port(node);
     let peering = |ip: IpAddr| Peering {
         cluster_id: remote.bgp.cluster_id,
+        node: Some(name.clone()),
         reachable_by: spec.peer.reachable_by.filter(|gateway| gateway.is_ipv4() == ip.is_ipv4()),
         ..common(spec, ip, port, remote.bgp.as_number.unwrap_or(context.as_number))
     };

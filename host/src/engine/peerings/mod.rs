@@ -65,6 +65,8 @@ pub(super) struct Peering {
     pub(super) as_number: AsNumber,
     pub(super) local_as: Option<AsNumber>,
     pub(super) cluster_id: Option<ClusterId>,
+    /// The node at the remote end, if there is one.
+    pub(super) node: Option<Name>,
     pub(super) password: Option<Password>,
     pub(super) use_node_ip: Option<bool>,
     pub(super) restart_time: Option<Seconds>,
@@ -216,6 +218,11 @@ impl Peerings {
             }
             dirty.peers.insert(peer);
         }
+    }
+
+    /// The Secrets that BGPPeers refer to.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Name> {
+        self.by_secret.keys()
     }
 
     /// The BGPPeers whose password stands in a Secret.

@@ -1,0 +1,152 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::bindings::peers::exports::tailorbird::policy::peers as wire;
+use crate::text::{count, is_piece, part, piece};
+use crate::values::ipv6_from_wire;
+use crate::{AsNumber, ClusterId, Family, Peering};
+
+/// All that a node's peerings are decided by.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    wire: &'a wire::Request,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(wire: &'a wire::Request) -> Self {
+        Self { wire }
+    }
+
+    /// All nodes of the cluster that have an address, by name.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'a>> + use<'a> {
+        let request = *self;
+        self.wire.nodes.iter().enumerate().map(move |(index, wire)| Node {
+            request,
+            index: count(index),
+            wire,
+        })
+    }
+
+    /// The node that the peerings are for, if it is among the nodes.
+    pub fn this_node(&self) -> Option<Node<'a>> {
+        self.wire.this_node.and_then(|index| self.node(index))
+    }
+
+    /// The peerings that this node would have: for the first plugin those of the BGPPeers and of the mesh, for each
+    /// further one what the plugin before it left.
+    pub fn candidates(&self) -> impl ExactSizeIterator<Item = Candidate<'a>> + use<'a> {
+        let request = *self;
+        self.wire.candidates.iter().enumerate().map(move |(index, wire)| Candidate {
+            request,
+            index: count(index),
+            wire,
+        })
+    }
+
+    /// Whether the mesh between all nodes is on.
+    pub fn mesh(&self) -> bool {
+        self.wire.mesh
+    }
+
+    fn node(&self, index: u32) -> Option<Node<'a>> {
+        let wire = self.wire.nodes.get(index as usize)?;
+        Some(Node { request: *self, index, wire })
+    }
+}
+
+/// A node of the cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a> {
+    request: Request<'a>,
+    index: u32,
+    wire: &'a wire::Node,
+}
+
+impl<'a> Node<'a> {
+    /// Its place in [`Request::nodes`].
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'a str {
+        piece(&self.request.wire.text, self.wire.name)
+    }
+
+    /// Its IPv4 address, if it has one.
+    pub fn ipv4(&self) -> Option<Ipv4Addr> {
+        self.wire.ipv4.map(Ipv4Addr::from_bits)
+    }
+
+    /// Its IPv6 address, if it has one.
+    pub fn ipv6(&self) -> Option<Ipv6Addr> {
+        self.wire.ipv6.map(ipv6_from_wire)
+    }
+
+    /// Its address of a family, if it has one.
+    pub fn address(&self, family: Family) -> Option<IpAddr> {
+        match family {
+            Family::V4 => self.ipv4().map(IpAddr::V4),
+            Family::V6 => self.ipv6().map(IpAddr::V6),
+        }
+    }
+
+    /// Its AS number: its own, or else the cluster's.
+    pub fn as_number(&self) -> AsNumber {
+        AsNumber::from_wire(self.wire.as_number)
+    }
+
+    /// Its route reflector cluster id, if it is a reflector.
+    pub fn cluster_id(&self) -> Option<ClusterId> {
+        self.wire.cluster_id.map(ClusterId::from_wire)
+    }
+
+    /// The value of one of its labels. Only labels that the plugin may read are there
+    /// (`/tailorbird/v1/node/<name>/labels/<label>`).
+    pub fn label(&self, key: &str) -> Option<&'a str> {
+        let text: &'a str = &self.request.wire.text;
+        let labels = part(&self.request.wire.labels, self.wire.labels);
+        labels.iter().find(|label| is_piece(text, label.key, key)).map(|label| piece(text, label.value))
+    }
+
+    /// Keys and values of its labels, those that the plugin may read.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a str)> + use<'a> {
+        let text: &'a str = &self.request.wire.text;
+        part(&self.request.wire.labels, self.wire.labels)
+            .iter()
+            .map(move |label| (piece(text, label.key), piece(text, label.value)))
+    }
+
+    pub(crate) fn place(&self) -> u32 {
+        self.index
+    }
+}
+
+/// A peering to decide on.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    request: Request<'a>,
+    index: u32,
+    wire: &'a wire::Candidate,
+}
+
+impl<'a> Candidate<'a> {
+    /// Its place in [`Request::candidates`].
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    /// The peering.
+    pub fn peering(&self) -> Peering<'a> {
+        let request = self.request.wire;
+        Peering { text: &request.text, names: &request.names, wire: &self.wire.peering }
+    }
+
+    /// The node at the remote end, if it is one of the cluster.
+    pub fn node(&self) -> Option<Node<'a>> {
+        self.wire.node.and_then(|index| self.request.node(index))
+    }
+
+    pub(crate) fn place(&self) -> u32 {
+        self.index
+    }
+}

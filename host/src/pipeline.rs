@@ -1,0 +1,236 @@
+//! From objects to the groups of files of one node: engine, plugins, templates.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::delivery::{self, Destination, Group, SameDestination};
+use crate::engine::{Changes, Engine, Event, Snapshot};
+use crate::plugin::{LoadError, PluginSet, Usage};
+use crate::policy::{Abandoned, CallError, Overlay};
+use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
+use crate::types::Name;
+
+/// Template resources, ready to render.
+#[derive(Debug)]
+pub struct Templates {
+    renderer: Renderer,
+    named: Vec<(String, PathBuf)>,
+    unusable: Vec<ResourceError>,
+}
+
+/// Why there are no templates to work with.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplatesError {
+    /// A resource that cannot be used, and of which nobody can tell to which group it belongs.
+    #[error("nobody can tell which group this belongs to, so nothing was rendered: {0}")]
+    Stray(ResourceError),
+    /// The folder has no resource.
+    #[error(
+        "there is no {} {}; `tailorbird templates export DIR` makes a set to start from",
+        if *.is_folder { "template resource (*.toml) in" } else { "folder" },
+        .folder.display()
+    )]
+    Empty {
+        /// The folder of resources.
+        folder: PathBuf,
+        /// Whether it is there.
+        is_folder: bool,
+    },
+    /// A plugin's function has a name that templates already use.
+    #[error(transparent)]
+    Function(#[from] LoadError),
+}
+
+impl Templates {
+    /// Loads the resources of a configuration folder, or the built-in set when there is none.
+    ///
+    /// # Errors
+    /// There is nothing to work with. A resource that cannot be used holds up its own group only, and is no error here.
+    pub fn load(confdir: Option<&Path>, node: &Name, plugins: &PluginSet) -> Result<Self, TemplatesError> {
+        let loaded = match confdir {
+            Some(folder) => render::load_with(folder, node, &render::plugin_functions(plugins)?),
+            None => render::built_in(node),
+        };
+        let (mut resources, mut unusable) = (Vec::new(), Vec::new());
+        for result in loaded {
+            match result {
+                Ok(resource) => resources.push(resource),
+                Err(error) if error.group.is_some() => unusable.push(error),
+                Err(error) => return Err(TemplatesError::Stray(error)),
+            }
+        }
+        if resources.is_empty() && unusable.is_empty() {
+            let folder = confdir.unwrap_or_else(|| Path::new("")).join("conf.d");
+            let is_folder = folder.is_dir();
+            return Err(TemplatesError::Empty { folder, is_folder });
+        }
+        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
+        Ok(Self { renderer: Renderer::new(resources), named, unusable })
+    }
+}
+
+/// What was rendered.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The groups of files, by name.
+    pub groups: Vec<Group>,
+    /// What it was rendered from: the engine's snapshot, as plugins left it.
+    pub snapshot: Snapshot,
+    /// The failures of plugins without which rendering went on.
+    pub failures: Vec<CallError>,
+    /// Failures of functions that may be skipped.
+    pub skipped: Vec<CallError>,
+    /// What each plugin used, in their order.
+    pub usage: Vec<Usage>,
+    /// The work.
+    pub stats: Stats,
+    /// The time that plugins took before templates.
+    pub policy_time: Duration,
+    /// The time that templates took.
+    pub render_time: Duration,
+}
+
+/// Why nothing was rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum Unrendered {
+    /// Plugins failed without which nothing may be rendered.
+    #[error(transparent)]
+    Abandoned(#[from] Abandoned),
+    /// Two resources write one file.
+    #[error(transparent)]
+    SameDestination(#[from] SameDestination),
+}
+
+/// The engine of a node with all that turns its snapshots into files.
+#[derive(Debug)]
+pub struct Pipeline {
+    engine: Engine,
+    plugins: PluginSet,
+    overlay: Overlay,
+    templates: Templates,
+    /// What has changed since the overlay was asked last.
+    changes: Changes,
+}
+
+impl Pipeline {
+    /// A pipeline over an engine.
+    pub fn new(engine: Engine, plugins: PluginSet, templates: Templates) -> Self {
+        let revision = engine.snapshot().revision;
+        let changes = Changes { from: revision, to: revision, ..Changes::default() };
+        Self { engine, plugins, overlay: Overlay::new(), templates, changes }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The plugins.
+    pub fn plugins(&self) -> &PluginSet {
+        &self.plugins
+    }
+
+    /// Takes events; nothing is rendered.
+    pub fn apply(&mut self, events: impl IntoIterator<Item = Event>) {
+        let changes = self.engine.apply(events);
+        if changes.from == changes.to {
+            return;
+        }
+        self.changes.to = changes.to;
+        for (place, keys) in changes.items {
+            self.changes.items.entry(place).or_default().extend(keys);
+        }
+    }
+
+    /// Renders all files at the engine's snapshot.
+    ///
+    /// # Errors
+    /// [`Unrendered`]; what was rendered last still holds, and the next rendering begins where this one did.
+    pub fn render(&mut self, to: &Destination, now: Instant) -> Result<Rendered, Unrendered> {
+        let snapshot = self.engine.snapshot();
+        let changes = self.changes.clone();
+        let derived =
+            render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)?;
+        self.changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+        Ok(derived)
+    }
+
+    /// Puts plugins and templates in the place of those in use, untried: for a time when nothing can be rendered yet.
+    pub fn put(&mut self, plugins: PluginSet, templates: Templates) {
+        self.plugins = plugins;
+        self.templates = templates;
+    }
+
+    /// Puts other templates, or plugins and templates, in the place of those in use, if a rendering with them succeeds;
+    /// the rendering is returned.
+    ///
+    /// # Errors
+    /// [`Unrendered`]; what was in use stays.
+    pub fn replace(
+        &mut self,
+        plugins: PluginSet,
+        templates: Templates,
+        to: &Destination,
+        now: Instant,
+    ) -> Result<Rendered, Unrendered> {
+        let old = (
+            std::mem::replace(&mut self.plugins, plugins),
+            std::mem::replace(&mut self.templates, templates),
+            self.overlay.clone(),
+            self.changes.clone(),
+        );
+        self.render(to, now).inspect_err(|_| (self.plugins, self.templates, self.overlay, self.changes) = old)
+    }
+}
+
+/// Renders a snapshot of an engine once.
+///
+/// # Errors
+/// [`Unrendered`].
+pub fn render_once(
+    snapshot: &Snapshot,
+    plugins: &PluginSet,
+    templates: &mut Templates,
+    to: &Destination,
+    now: Instant,
+) -> Result<Rendered, Unrendered> {
+    let all = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+    render_with(snapshot, all, plugins, &mut Overlay::new(), templates, to, now)
+}
+
+fn render_with(
+    snapshot: &Snapshot,
+    changes: Changes,
+    plugins: &PluginSet,
+    overlay: &mut Overlay,
+    templates: &mut Templates,
+    to: &Destination,
+    now: Instant,
+) -> Result<Rendered, Unrendered> {
+    let begin = Instant::now();
+    let session = Arc::new(Mutex::new(plugins.begin(snapshot, now)));
+    let derived = {
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        overlay.derive(snapshot, changes, &mut *session)?
+    };
+    let policy_time = begin.elapsed();
+    let begin = Instant::now();
+    templates.renderer.note(&derived.changes);
+    let calls: SharedCalls = session.clone();
+    let rendering = templates.renderer.render_with(&derived.snapshot, Some(&calls));
+    let render_time = begin.elapsed();
+    let stats = rendering.stats;
+    let groups = delivery::groups(rendering, &templates.named, &templates.unusable, to)?;
+    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Rendered {
+        groups,
+        snapshot: derived.snapshot,
+        failures: derived.errors,
+        skipped: session.skipped().to_vec(),
+        usage: session.usage().cloned().collect(),
+        stats,
+        policy_time,
+        render_time,
+    })
+}

@@ -1,0 +1,257 @@
+//! `peers.select`: which peerings this node has.
+
+mod question;
+mod validate;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Asked, CallError, Facts, ItemKey, Items, OnError, Plugins, Reads, peer};
+use crate::bird::Literal;
+use crate::engine::model::{Peer, PeerOrigin};
+use crate::engine::{Cluster, CollectionId, Item, Snapshot, client_of, session_name, waits_for};
+use crate::types::{ClusterId, Family, Name, Port, Seconds};
+use question::Question;
+use validate::{Selected, validate};
+
+/// What becomes of a cluster id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Choice {
+    #[default]
+    Unchanged,
+    None,
+    Set(ClusterId),
+}
+
+impl Choice {
+    /// The cluster id, if it is to be another than what there is.
+    pub(super) fn chosen(self) -> Option<Option<ClusterId>> {
+        match self {
+            Self::Unchanged => None,
+            Self::None => Some(None),
+            Self::Set(id) => Some(Some(id)),
+        }
+    }
+}
+
+/// What becomes of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Outcome {
+    Keep,
+    Drop,
+    Change(Arc<Change>),
+}
+
+/// Changed fields of a peering; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Change {
+    passive: Option<bool>,
+    next_hop: Option<Option<&'static str>>,
+    port: Option<Port>,
+    restart_time: Option<Seconds>,
+    keepalive_time: Option<Seconds>,
+    ttl_security: Option<Option<u8>>,
+    remote_cluster_id: Choice,
+    filters: Option<Arc<[Name]>>,
+}
+
+/// One more peering.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Addition {
+    node: Name,
+    family: Family,
+    mesh_password: bool,
+    next_hop: Option<&'static str>,
+    restart_time: Option<Seconds>,
+    keepalive_time: Option<Seconds>,
+    remote_cluster_id: Choice,
+    filters: Arc<[Name]>,
+}
+
+/// What one plugin makes of the peerings, kept from one revision to the next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selection {
+    question: Question,
+    /// At which revision the plugin was asked, and what it read; none when it must be asked in any case.
+    asked: Option<(u64, Reads)>,
+    additions: Vec<Addition>,
+    /// The sessions in `out` that are additions.
+    added: BTreeSet<ItemKey>,
+    /// What the sessions in `out` that are changed or added were computed with.
+    context: Cluster,
+    /// This node's cluster id.
+    pub(super) cluster_id: Choice,
+    /// The sessions that the plugin leaves.
+    pub(super) out: [Items; 2],
+}
+
+impl Selection {
+    /// Brings the sessions up to a snapshot; asks the plugin if its question, or what it read, is another now.
+    ///
+    /// # Errors
+    /// The plugin failed. What follows from `facts.on_error` has been done; with `keep` the sessions are as before.
+    pub(super) fn update(
+        &mut self,
+        plugin: usize,
+        facts: &Facts,
+        snapshot: &Snapshot,
+        input: &[Items; 2],
+        plugins: &mut dyn Plugins,
+    ) -> Result<(), CallError> {
+        let cluster = &snapshot.cluster;
+        let update = self.question.update(snapshot, input, &facts.rights);
+        if update.different {
+            self.asked = None;
+        }
+        if update.rebuilt {
+            self.out = input.clone();
+            self.added.clear();
+        }
+        for (family, key) in update.removed {
+            self.out[family.index()].remove(&key);
+        }
+        let outdated = self.asked.as_ref().is_none_or(|(at, reads)| reads.changed_since(*at, &snapshot.view));
+        let context = std::mem::replace(&mut self.context, cluster.clone());
+        let other_context = !context.same_beside_nodes(cluster);
+        // A filter that an answer names must be there, and so the answer may be no good any more.
+        let unnamed = other_context && self.names_missing(cluster);
+        let mut outcome = Ok(());
+        if outdated || unnamed {
+            self.asked = None;
+            let selected = match self.ask(plugin, facts, snapshot, plugins) {
+                Ok((selected, reads)) => {
+                    self.asked = Some((snapshot.revision, reads));
+                    selected
+                }
+                Err(error) => {
+                    let all = match facts.on_error {
+                        OnError::Keep => return Err(error),
+                        OnError::Reject => Outcome::Drop,
+                        OnError::Skip => Outcome::Keep,
+                    };
+                    outcome = Err(error);
+                    Selected::all(all, self.question.entries().len())
+                }
+            };
+            self.additions = selected.additions;
+            self.cluster_id = selected.cluster_id;
+            self.apply(Some(selected.outcomes), cluster, true);
+        } else if update.touched || other_context {
+            self.apply(None, cluster, other_context);
+        }
+        outcome
+    }
+
+    fn ask(
+        &self,
+        plugin: usize,
+        facts: &Facts,
+        snapshot: &Snapshot,
+        plugins: &mut dyn Plugins,
+    ) -> Result<(Selected, Reads), CallError> {
+        let Asked { answer, reads } = plugins.select(plugin, self.question.request())?;
+        let selected = validate(&answer, &self.question, snapshot).map_err(|cause| CallError {
+            plugin: facts.name.clone(),
+            call: "peers.select",
+            cause,
+        })?;
+        Ok((selected, reads))
+    }
+
+    /// Whether the answer names a filter that is not there.
+    fn names_missing(&self, cluster: &Cluster) -> bool {
+        let changes = self.question.entries().iter().filter_map(|entry| match &entry.outcome {
+            Outcome::Change(change) => change.filters.as_deref(),
+            _ => None,
+        });
+        let additions = self.additions.iter().map(|addition| &*addition.filters);
+        changes.chain(additions).flatten().any(|name| !cluster.filters.exists(name.as_str()))
+    }
+
+    /// Brings `out` up to the outcomes; without any to those that are kept. `all` computes every changed session
+    /// again, not only those whose candidate or change is another.
+    fn apply(&mut self, outcomes: Option<Vec<Outcome>>, cluster: &Cluster, all: bool) {
+        let additions: Vec<(ItemKey, Peer)> = self
+            .additions
+            .iter()
+            .filter_map(|addition| added(addition, cluster))
+            .map(|peer| ((Family::of(peer.ip), CollectionId::Peers, peer.name.as_str().into()), peer))
+            .collect();
+        let now: BTreeSet<ItemKey> = additions.iter().map(|(key, _)| key.clone()).collect();
+        for (family, _, key) in self.added.difference(&now) {
+            self.out[family.index()].remove(key);
+        }
+        self.question.settle(outcomes, all, &mut self.out, |family, item, change| {
+            peer(item).map(|peer| Item::Peer(changed(peer, change, family, cluster)))
+        });
+        for ((family, _, key), peer) in additions {
+            let out = &mut self.out[family.index()];
+            if out.get(&key).is_none_or(|old| **old != Item::Peer(peer.clone())) {
+                out.insert(key, Arc::new(Item::Peer(peer)));
+            }
+        }
+        self.added = now;
+    }
+}
+
+/// A session with changed fields.
+fn changed(old: &Peer, change: &Change, family: Family, cluster: &Cluster) -> Peer {
+    let mut peer = old.clone();
+    peer.passive = change.passive.unwrap_or(peer.passive);
+    peer.next_hop = change.next_hop.unwrap_or(peer.next_hop);
+    peer.port = change.port.or(peer.port);
+    peer.restart_time = change.restart_time.or(peer.restart_time);
+    peer.keepalive_time = change.keepalive_time.or(peer.keepalive_time);
+    peer.ttl_security = change.ttl_security.unwrap_or(peer.ttl_security);
+    let mut origin = (*peer.origin).clone();
+    if let Some(filters) = &change.filters {
+        (peer.import, peer.export) = cluster.filters.calls(filters, family);
+        origin.filters = filters.clone();
+    }
+    if let Some(id) = change.remote_cluster_id.chosen() {
+        origin.remote_cluster_id = id;
+        let own = cluster.own(family).and_then(|own| own.cluster_id);
+        peer.rr_cluster_id = client_of(own, peer.same_as, id);
+    }
+    peer.origin = Arc::new(origin);
+    peer
+}
+
+/// The session of an addition, if this node and the other have an address of the family.
+fn added(addition: &Addition, cluster: &Cluster) -> Option<Peer> {
+    let node = cluster.nodes.get(&addition.node)?;
+    let own = cluster.own(addition.family)?;
+    let ip = node.address(addition.family)?;
+    let as_number = cluster.as_number_of(node);
+    let same_as = as_number == own.as_number;
+    let remote_cluster_id = addition.remote_cluster_id.chosen().unwrap_or(node.cluster_id());
+    let (import, export) = cluster.filters.calls(&addition.filters, addition.family);
+    Some(Peer {
+        name: session_name("Plugin", ip, None),
+        kind: "plugin",
+        local_as: None,
+        ip,
+        port: cluster.port_of(addition.node.as_str()),
+        as_number,
+        source: Some(own.address),
+        ttl_security: None,
+        same_as,
+        import,
+        export,
+        passive: waits_for(own.address, ip),
+        restart_time: addition.restart_time.or(cluster.mesh.restart_time),
+        keepalive_time: addition.keepalive_time,
+        rr_cluster_id: client_of(own.cluster_id, same_as, remote_cluster_id),
+        password: cluster.mesh.password.as_ref().filter(|_| addition.mesh_password).map(Literal::password),
+        next_hop: addition.next_hop,
+        allow_local_as: None,
+        normal_local_pref: own.priority.local_pref(),
+        normal_priority: own.priority,
+        origin: Arc::new(PeerOrigin {
+            bgp_peer: None,
+            remote_node: Some(addition.node.clone()),
+            remote_cluster_id,
+            filters: addition.filters.clone(),
+        }),
+    })
+}

@@ -1,0 +1,170 @@
+//! Notices that files or folders changed.
+//!
+//! It says *that* something may have changed, not what: whoever listens looks again. So an event too many costs a look,
+//! and one that was lost is made up for by a look from time to time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// The most folders that are watched below one path.
+const MAX_FOLDERS: usize = 4096;
+
+/// Watches paths: files, or folders with all that is in them.
+pub struct Watch {
+    roots: Vec<PathBuf>,
+    watcher: Option<RecommendedWatcher>,
+    watched: BTreeMap<PathBuf, (u64, u64)>,
+    ticks: Receiver<()>,
+    ticker: SyncSender<()>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`Watch`] tell that something changed.
+#[derive(Debug, Clone)]
+pub struct Nudge(SyncSender<()>);
+
+impl Nudge {
+    /// Tells.
+    pub fn nudge(&self) {
+        // Full means that it has been told and not yet heard.
+        let _ = self.0.try_send(());
+    }
+}
+
+impl Watch {
+    /// Watches these paths. One that is not there yet is noticed when it comes, if the folder that it belongs into is
+    /// there.
+    pub fn new(roots: Vec<PathBuf>) -> Self {
+        // One tick that has not been heard stands for any number.
+        let (ticker, ticks) = sync_channel(1);
+        let send = ticker.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let matters = match &event {
+                Ok(event) => event.need_rescan() || !matches!(event.kind, EventKind::Access(_)),
+                // An overflow, or a watch that ended: look again.
+                Err(_) => true,
+            };
+            if matters && let Err(TrySendError::Disconnected(())) = send.try_send(()) {
+                // The watch is being dropped.
+            }
+        });
+        let watcher = watcher
+            .inspect_err(|error| tracing::warn!("files are looked at from time to time only: {error}"))
+            .ok();
+        let mut watch = Self { roots, watcher, watched: BTreeMap::new(), ticks, ticker };
+        watch.refresh();
+        watch
+    }
+
+    /// What tells this watch, from elsewhere, that something changed.
+    pub fn nudge(&self) -> Nudge {
+        Nudge(self.ticker.clone())
+    }
+
+    /// Waits until something may have changed, at most for a time; whether something did.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        let changed = match self.ticks.recv_timeout(at_most) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+        };
+        self.refresh();
+        changed
+    }
+
+    /// Watches the folders that are there now: one that was replaced is another one by the same name.
+    fn refresh(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let mut wanted = BTreeSet::new();
+        for root in &self.roots {
+            if let Some(parent) = parent(root) {
+                wanted.insert(parent);
+            }
+            folders(root, &mut wanted);
+        }
+        let mut now = BTreeMap::new();
+        for path in wanted {
+            if let Ok(meta) = path.metadata() {
+                now.insert(path, (meta.dev(), meta.ino()));
+            }
+        }
+        if now == self.watched {
+            return;
+        }
+        for (path, id) in &self.watched {
+            if now.get(path) != Some(id) {
+                // It may be gone with its folder.
+                let _ = watcher.unwatch(path);
+            }
+        }
+        let mut failed = None;
+        now.retain(|path, id| {
+            if self.watched.get(path) == Some(id) {
+                return true;
+            }
+            match watcher.watch(path, RecursiveMode::NonRecursive) {
+                Ok(()) => true,
+                Err(error) => {
+                    failed = Some((path.clone(), error));
+                    false
+                }
+            }
+        });
+        if let Some((path, error)) = failed {
+            tracing::debug!("{}: looked at from time to time only: {error}", path.display());
+        }
+        self.watched = now;
+        // What happened between the last look and the new watches was told by nobody.
+        self.nudge().nudge();
+    }
+}
+
+/// What tells two states of files and folders apart without reading them.
+pub fn stamp(paths: &[PathBuf]) -> u64 {
+    use std::hash::{BuildHasher, Hash, Hasher};
+    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
+    for path in paths {
+        let walk = walkdir::WalkDir::new(path).follow_links(true).max_depth(16).sort_by_file_name();
+        for entry in walk.into_iter().flatten().take(MAX_FOLDERS * 16) {
+            entry.path().hash(&mut hasher);
+            if let Ok(meta) = entry.metadata()
+                && meta.is_file()
+            {
+                let times = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+                (meta.dev(), meta.ino(), meta.len(), times).hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// The folder that a path belongs into.
+fn parent(path: &Path) -> Option<PathBuf> {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Some(PathBuf::from(".")),
+        parent => parent.map(Path::to_owned),
+    }
+}
+
+/// The folders at and below a path, through links.
+fn folders(root: &Path, found: &mut BTreeSet<PathBuf>) {
+    let mut count = 0;
+    for entry in walkdir::WalkDir::new(root).follow_links(true).max_depth(16).into_iter().flatten() {
+        if entry.file_type().is_dir() {
+            count += 1;
+            if count > MAX_FOLDERS {
+                return;
+            }
+            found.insert(entry.into_path());
+        }
+    }
+}
