@@ -179,7 +179,7 @@ fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> 
     let Some((head, body)) = answer.split_once("\r\n\r\n") else {
         bail!("{address}: this is no tailorbird daemon")
     };
-    if !head.split_whitespace().nth(1).is_some_and(|code| code == "200") {
+    if head.split_whitespace().nth(1) != Some("200") {
         bail!("the daemon at {address} refuses: {}", body.trim());
     }
     Ok(body.to_owned())

@@ -18,8 +18,11 @@ fn module(guest: &Guest) -> Vec<u8> {
 /// How often a custom section is in a file, at any depth.
 fn sections(bytes: &[u8], wanted: &str) -> usize {
     let payloads = wasmparser::Parser::new(0).parse_all(bytes);
-    let named = |payload| matches!(payload, Ok(wasmparser::Payload::CustomSection(own)) if own.name() == wanted);
-    payloads.filter(|payload| named(payload.clone())).count()
+    let named = |payload: Result<wasmparser::Payload<'_>, _>| match payload {
+        Ok(wasmparser::Payload::CustomSection(own)) => own.name() == wanted,
+        _ => false,
+    };
+    payloads.map(named).filter(|named| *named).count()
 }
 
 #[test]
@@ -46,7 +49,9 @@ fn what_is_no_plugin_is_refused_with_what_to_do() {
     assert!(says(&guest().module()).contains("add `tailorbird_guest::manifest!"));
     assert!(says(&with_section(whole.clone(), MANIFEST_SECTION, b"{}")).contains("more than one manifest"));
     let worldless = wat::parse_str("(module)").unwrap();
-    assert!(says(&with_section(worldless, MANIFEST_SECTION, b"{}")).contains("add `tailorbird_guest::export!"));
+    assert!(
+        says(&with_section(worldless, MANIFEST_SECTION, b"{}")).contains("add `tailorbird_guest::export!")
+    );
     assert!(matches!(component(&guest().component()), Err(EncodeError::Component)));
     // A world whose exports are not there.
     let mut hollow = wat::parse_str("(module)").unwrap();
@@ -66,7 +71,11 @@ fn what_is_no_plugin_is_refused_with_what_to_do() {
 #[test]
 fn a_folder_that_is_no_crate_is_told() {
     let bench = Bench::new();
-    bench.run("plugin build").ends(1).prints_nothing().tells("there is no Cargo.toml: `tailorbird plugin new NAME`");
+    bench
+        .run("plugin build")
+        .ends(1)
+        .prints_nothing()
+        .tells("there is no Cargo.toml: `tailorbird plugin new NAME`");
     let path = std::env::var("PATH").unwrap();
     let build = || crate::common::Ran::of(bench.command("plugin build crate").env("PATH", &path));
     bench.put("crate/Cargo.toml", "[workspace]\n");

@@ -66,7 +66,11 @@ fn nothing_is_written_over() {
     let kept = bench.put("taken/notes.txt", "mine");
     bench.put("file", "mine");
     for name in ["taken", "file"] {
-        bench.run(&format!("plugin new {name}")).ends(1).prints_nothing().tells("is there already, and is not empty");
+        bench
+            .run(&format!("plugin new {name}"))
+            .ends(1)
+            .prints_nothing()
+            .tells("is there already, and is not empty");
     }
     assert_eq!(fs::read_dir(bench.path("taken")).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(kept).unwrap(), "mine");
@@ -106,7 +110,8 @@ fn a_new_crate_builds_and_passes_its_tests() {
     let source = bench.path("my-functions/src/lib.rs");
     let code = fs::read_to_string(&source).unwrap();
     let body = "kv.get(\"/calico/bgp/v1/global/as_num\")\n    }";
-    fs::write(&source, code.replacen(body, "panic!(\"nobody expected {}\", kv.revision())\n    }", 1)).unwrap();
+    fs::write(&source, code.replacen(body, "panic!(\"nobody expected {}\", kv.revision())\n    }", 1))
+        .unwrap();
     let panics = with_compilers(bench.command("plugin build my-functions --out it.wasm"));
     Ran::of(&mut { panics }).ends(0);
     bench

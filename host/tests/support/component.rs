@@ -159,8 +159,14 @@ impl Guest {
         let (package, _) = resolve.push_path(&wit).unwrap();
         let world = resolve.select_world(&[package], Some(self.world)).unwrap();
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        module
+    }
+
+    /// The component, without a manifest.
+    pub fn bare(&self) -> Vec<u8> {
         let mut encoder = ComponentEncoder::default();
-        encoder.module(&module).unwrap().validate(true).encode().unwrap_or_else(|error| panic!("{error:?}"))
+        let encoder = encoder.module(&self.module()).unwrap().validate(true);
+        encoder.encode().unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     /// The manifest.

@@ -157,7 +157,7 @@ impl Attempt<'_> {
             Ok(Ok(status)) => status,
             Ok(Err(why)) if self.undo_after.is_some() => return self.undo(control, why.to_string()),
             Ok(Err(why)) => return Reloaded::AcceptedNotInForce { why, waited: begin.elapsed() },
-            Err(ended) => return ended,
+            Err(ended) => return *ended,
         };
         if let Some(undo_after) = self.undo_after {
             if let Err(why) = verify(&mut control) {
@@ -180,13 +180,13 @@ impl Attempt<'_> {
         &self,
         control: &mut Control,
         begin: Instant,
-    ) -> Result<Result<Status, NotInForce>, Reloaded> {
+    ) -> Result<Result<Status, NotInForce>, Box<Reloaded>> {
         let deadline = Instant::now() + self.options.in_force.min(Duration::from_secs(24 * 60 * 60));
         let mut pause = PAUSES.0;
         loop {
-            let status = control.status().map_err(|error| self.unreachable(error, true))?;
+            let status = control.status().map_err(|error| Box::new(self.unreachable(error, true)))?;
             match status.state {
-                State::ShuttingDown => return Err(Reloaded::ShuttingDown),
+                State::ShuttingDown => return Err(Box::new(Reloaded::ShuttingDown)),
                 State::UpToDate => {
                     let possible = begin.elapsed() + status.precision();
                     return Ok(match status.configuration_age() {
