@@ -135,7 +135,7 @@ fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, Bu
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
-    command.arg("--config").arg(format!("target.{TARGET}.rustflags={}", remapped(dir)));
+    command.arg("--config").arg(format!("target.{TARGET}.rustflags={}", remapped()));
     let program = PathBuf::from(command.get_program());
     let run = |error| BuildError::Run { program: program.clone(), error };
     let mut child =
@@ -159,15 +159,14 @@ fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, Bu
     }
 }
 
-/// Flags after which a plugin does not tell where it was built: its panics name source files.
-fn remapped(dir: &Path) -> toml::Value {
+/// Flags after which a plugin does not tell where it was built: its panics name source files, those of the crate without
+/// its folder. The same for every crate, or they could not share a standard library.
+fn remapped() -> toml::Value {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let places = [(dir.canonicalize().ok(), "plugin"), (home, "cargo")];
-    let flags = places.into_iter().filter_map(|(place, name)| {
-        Some(toml::Value::from(format!("--remap-path-prefix={}=/{name}", place?.to_str()?)))
-    });
-    toml::Value::Array(flags.collect())
+    let home = home.as_deref().and_then(Path::to_str);
+    let flag = home.map(|home| toml::Value::from(format!("--remap-path-prefix={home}=/cargo")));
+    toml::Value::Array(flag.into_iter().collect())
 }
 
 /// The module, if a line of cargo's tells of that of this crate.
