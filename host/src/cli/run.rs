@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 
+use super::LogFormat;
 use super::cluster::TemplateArgs;
 use super::output::{self, Exit};
 use super::plugins::PluginArgs;
+use crate::daemon::LogLevel;
 use crate::daemon::config::Options;
 use crate::daemon::loader::Loader;
-use crate::daemon::{self, Parts, Settings, Watched};
+use crate::daemon::{self, Again, Parts, Settings, Watched};
 use crate::delivery::Destination;
 use crate::engine::{Engine, Settings as EngineSettings};
 use crate::environment;
@@ -44,9 +46,12 @@ pub(super) struct Args {
     /// Where /livez, /readyz, /metrics and /status are answered; `none` for nowhere
     #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
     http: String,
+    /// How events are logged on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(super) log_format: LogFormat,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     let http = match args.http.as_str() {
         "none" => None,
         text => Some(
@@ -57,7 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let lookup = |name: &str| std::env::var(name).ok();
     let watched = |path: &PathBuf| Watched::before_reading(path.clone());
     let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
-    let plugin_files: Vec<Watched> = args.plugins.files()?.iter().map(watched).collect();
+    let configuration: Vec<Watched> = args.plugins.files()?.iter().map(watched).collect();
     let options = options(args.plugins.file().as_deref())?;
     let plugins = args.plugins.load()?;
 
@@ -74,34 +79,58 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let published = settings.published.clone();
     let templates = Templates::load(args.templates.confdir.as_deref(), &args.node, &plugins)?;
     let pipeline = Pipeline::new(Engine::new(settings), plugins, templates);
-    let again = args.plugins.clone();
-    let load_plugins = Box::new(move || {
+    let fixed = Fixed {
+        to: args.out.clone().map_or(Destination::Own, Destination::Folder),
+        confdir: args.templates.confdir.clone(),
+        sockets: environment::bird_socket_folder(&lookup),
+    };
+    let settings = fixed.settings(options);
+    let (files, again) = (args.plugins.clone(), args.plugins.clone());
+    let reread = Box::new(move || {
+        let options = self::options(again.file().as_deref()).map_err(|error| error.to_string())?;
         let plugins = again.reload()?;
         if plugins.published() != *published {
-            return Err("they read other keys than before, of which not all are kept: start the daemon anew"
-                .to_owned());
+            return Err(
+                "the plugins read other keys than before, of which not all are kept: start the daemon anew"
+                    .to_owned(),
+            );
         }
-        Ok(plugins)
+        Ok(Again { plugins, settings: fixed.settings(options) })
     });
-    let sockets = environment::bird_socket_folder(&lookup).unwrap_or(options.sockets);
     daemon::run(Parts {
         sources,
         pipeline,
-        settings: Settings {
-            to: args.out.clone().map_or(Destination::Own, Destination::Folder),
+        settings,
+        http,
+        templates: template_files,
+        configuration,
+        files_read: Box::new(move || files.files().ok()),
+        reread,
+        log,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What the command line and the environment say of the rounds, whatever the file says.
+struct Fixed {
+    to: Destination,
+    confdir: Option<PathBuf>,
+    sockets: Option<PathBuf>,
+}
+
+impl Fixed {
+    fn settings(&self, options: Options) -> Settings {
+        let sockets = self.sockets.clone().unwrap_or(options.sockets);
+        Settings {
+            to: self.to.clone(),
             timing: options.timing,
             guard: options.guard,
             loader: Loader { method: options.reload, sockets, patience: options.reload_timeout },
             probe: options.probe,
             check_timeout: options.check_timeout,
-            confdir: args.templates.confdir.clone(),
-        },
-        http,
-        templates: template_files,
-        plugin_files,
-        load_plugins,
-    })?;
-    Ok(Exit::Done)
+            confdir: self.confdir.clone(),
+        }
+    }
 }
 
 /// The daemon's part of the configuration file.

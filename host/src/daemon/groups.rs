@@ -144,6 +144,7 @@ impl Groups {
                 progress.todo = false;
                 progress.failure = None;
                 progress.is_held = false;
+                progress.guard.done();
                 progress.backoff = Backoff::default();
                 progress.loaded = Some(means.revision);
                 Did::Applied { written }

@@ -88,13 +88,18 @@ impl Guard {
         // Time runs from the first moment, also when what is to come changes meanwhile.
         let since = self.held.as_ref().map_or(now, |held| held.since);
         let until = limits.at_most.map(|time| since + time);
-        if self.confirmed == Some(id) || until.is_some_and(|until| until <= now) {
-            *self = Self::default();
-            return Ok(());
-        }
         let held = Held { reason, since, until, id };
         self.held = Some(held.clone());
+        // What is let through stays so until it is done: a step behind the guard may fail and is tried again.
+        if self.confirmed == Some(id) || until.is_some_and(|until| until <= now) {
+            return Ok(());
+        }
         Err(held)
+    }
+
+    /// What was judged last is done.
+    pub fn done(&mut self) {
+        *self = Self::default();
     }
 
     /// What is held.
@@ -183,12 +188,16 @@ mod tests {
         assert!(guard.confirm());
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_err());
         assert!(guard.confirm());
+        // It counts until the change is done, also when a later step fails and all of it is tried again.
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());
+        assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());
+        guard.done();
         assert!(guard.held().is_none());
 
         assert!(guard.judge(&limits, &old, &new, false, 3, now).is_err());
         assert!(guard.judge(&limits, &old, &new, false, 4, now + Duration::from_secs(59)).is_err());
         assert!(guard.judge(&limits, &old, &new, false, 5, now + Duration::from_secs(60)).is_ok());
+        guard.done();
 
         assert!(guard.judge(&limits, &old, &new, false, 6, now).is_err());
         assert!(guard.judge(&limits, &old, &old, false, 7, now).is_ok() && guard.held().is_none());

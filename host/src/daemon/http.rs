@@ -14,8 +14,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Command;
+use super::connections::Bounded;
 use super::metrics::Metrics;
-use super::status::{Board, unready};
+use super::status::{Board, Status, unready};
 
 /// The most requests that are answered at a time.
 const MAX_REQUESTS: usize = 16;
@@ -26,8 +27,12 @@ const TIME: Duration = Duration::from_secs(10);
 /// The largest body of a request, in bytes.
 const MAX_BODY: usize = 4096;
 
-/// How long the rounds may be silent before the daemon counts as dead: longer than any check or reload may take.
-const MAX_SILENCE: Duration = Duration::from_secs(300);
+/// How long the rounds may be busy with one group before the daemon counts as dead, besides the time that checks and
+/// reloads may take.
+const DEAD: Duration = Duration::from_secs(300);
+
+/// How long the rounds may be busy with one group before the daemon counts as not ready.
+const SLOW: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 struct Shared {
@@ -35,16 +40,36 @@ struct Shared {
     metrics: Arc<Metrics>,
     commands: mpsc::Sender<Command>,
     places: Arc<Semaphore>,
+    dead: Duration,
 }
 
-/// Answers until the program ends.
+impl Shared {
+    /// Why the daemon is not ready.
+    fn reasons(&self, status: &Status) -> Vec<String> {
+        let mut reasons = unready(status);
+        let busy = self.metrics.busy_for();
+        if busy > SLOW {
+            reasons.push(format!("a check or a reload has been going on for {} s", busy.as_secs()));
+        }
+        reasons
+    }
+}
+
+/// Answers until the program ends. `steps` is the time that a check and a reload may take together.
 pub(super) async fn serve(
     listener: TcpListener,
+    steps: Duration,
     board: Board,
     metrics: Arc<Metrics>,
     commands: mpsc::Sender<Command>,
 ) -> std::io::Result<()> {
-    let shared = Shared { board, metrics, commands, places: Arc::new(Semaphore::new(MAX_REQUESTS)) };
+    let shared = Shared {
+        board,
+        metrics,
+        commands,
+        places: Arc::new(Semaphore::new(MAX_REQUESTS)),
+        dead: DEAD + steps,
+    };
     let router = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -54,7 +79,7 @@ pub(super) async fn serve(
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(shared.clone(), bounded))
         .with_state(shared);
-    axum::serve(listener, router).await
+    axum::serve(Bounded::new(listener), router).await
 }
 
 /// Bounds the number of requests and the time of each.
@@ -69,16 +94,16 @@ async fn bounded(State(shared): State<Shared>, request: Request, next: Next) -> 
 }
 
 async fn livez(State(shared): State<Shared>) -> Response {
-    let silence = shared.metrics.since_beat();
-    if silence > MAX_SILENCE {
-        let text = format!("the rounds have been silent for {} s\n", silence.as_secs());
+    let busy = shared.metrics.busy_for();
+    if busy > shared.dead {
+        let text = format!("one step has been going on for {} s\n", busy.as_secs());
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     "ok\n".into_response()
 }
 
 async fn readyz(State(shared): State<Shared>) -> Response {
-    let reasons = unready(&shared.board.read());
+    let reasons = shared.reasons(&shared.board.read());
     if reasons.is_empty() {
         return "ok\n".into_response();
     }
@@ -92,7 +117,7 @@ async fn text_of_metrics(State(shared): State<Shared>) -> Response {
 
 async fn status(State(shared): State<Shared>) -> Response {
     let status = shared.board.read();
-    let reasons = unready(&status);
+    let reasons = shared.reasons(&status);
     match serde_json::to_value(&*status) {
         Ok(mut value) => {
             value["ready"] = reasons.is_empty().into();

@@ -1,7 +1,7 @@
 //! What is measured, for Prometheus.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -67,7 +67,10 @@ pub struct Metrics {
     ready: Gauge,
     /// When the oldest change came that is not in force.
     waiting: Mutex<Option<Instant>>,
-    beat: Mutex<Instant>,
+    /// Since when the rounds have been busy with one thing.
+    busy: Mutex<Option<Instant>>,
+    /// Held while several samples change together, so that nobody reads half of them.
+    whole: Mutex<()>,
 }
 
 fn histogram() -> Histogram {
@@ -109,7 +112,8 @@ impl Metrics {
             oldest: Seconds::default(),
             ready: Gauge::default(),
             waiting: Mutex::new(None),
-            beat: Mutex::new(Instant::now()),
+            busy: Mutex::new(None),
+            whole: Mutex::new(()),
         };
         metrics.register();
         metrics
@@ -153,6 +157,7 @@ impl Metrics {
 
     /// The text for a scraper.
     pub fn text(&self) -> String {
+        let _whole = self.whole();
         let waiting = *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         self.oldest.set(waiting.map_or(0.0, |since| since.elapsed().as_secs_f64()));
         let mut text = String::new();
@@ -161,14 +166,19 @@ impl Metrics {
         text
     }
 
-    /// The rounds are alive.
-    pub(super) fn beat(&self) {
-        *self.beat.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn whole(&self) -> MutexGuard<'_, ()> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long ago the rounds were alive.
-    pub fn since_beat(&self) -> Duration {
-        self.beat.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    /// The rounds begin something, or wait.
+    pub(super) fn busy(&self, busy: bool) {
+        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = busy.then(Instant::now);
+    }
+
+    /// How long the rounds have been busy with one thing; nothing while they wait.
+    pub fn busy_for(&self) -> Duration {
+        let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub(super) fn round(&self, latency: Option<Duration>) {
@@ -191,6 +201,7 @@ impl Metrics {
     }
 
     pub(super) fn rendered(&self, rendered: &Rendered) {
+        let _whole = self.whole();
         self.phase("policy", rendered.policy_time);
         self.phase("render", rendered.render_time);
         self.rendered_revision.set(signed(rendered.snapshot.revision));
@@ -218,6 +229,7 @@ impl Metrics {
     }
 
     pub(super) fn birds(&self, birds: &[BirdStatus]) {
+        let _whole = self.whole();
         self.birds.clear();
         self.sessions.clear();
         for bird in birds {
@@ -230,6 +242,7 @@ impl Metrics {
     }
 
     pub(super) fn status(&self, status: &Status, waiting: Option<Instant>) {
+        let _whole = self.whole();
         for source in &status.sources {
             let labels = BySource { source: source.name.clone() };
             self.in_sync.get_or_create(&labels).set(source.in_sync.into());

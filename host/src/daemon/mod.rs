@@ -4,6 +4,7 @@
 //! asynchronous and only send them messages. What to do when is pure: [`schedule`], [`guard`].
 
 pub mod config;
+mod connections;
 mod groups;
 pub mod guard;
 mod http;
@@ -24,14 +25,13 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-pub use rounds::Settings;
+pub use rounds::{Again, LogLevel, Settings};
 
 use crate::pipeline::Pipeline;
-use crate::plugin::PluginSet;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
 use metrics::Metrics;
-use rounds::Rounds;
+use rounds::{CONFIGURATION, Rounds, TEMPLATES};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
@@ -53,13 +53,16 @@ pub(crate) enum Command {
     /// The folder of templates changed.
     Templates,
     /// The configuration file or a plugin changed: this is what is to be used, or why it cannot be.
-    Plugins(Result<PluginSet, String>),
+    Configuration(Box<Result<Again, String>>),
     /// End.
     Stop,
 }
 
 /// Reads the configuration and the plugins again.
-pub type LoadPlugins = Box<dyn FnMut() -> Result<PluginSet, String> + Send>;
+pub type Reread = Box<dyn FnMut() -> Result<Again, String> + Send>;
+
+/// The files that are read then; none while nobody can tell.
+pub type FilesRead = Box<dyn FnMut() -> Option<Vec<PathBuf>> + Send>;
 
 /// A file or folder, and what it was when it was read.
 #[derive(Debug, Clone)]
@@ -88,10 +91,14 @@ pub struct Parts {
     pub http: Option<SocketAddr>,
     /// The templates, if they come from a folder.
     pub templates: Vec<Watched>,
-    /// Files whose change means that plugins are read again.
-    pub plugin_files: Vec<Watched>,
-    /// Reads the configuration and the plugins again.
-    pub load_plugins: LoadPlugins,
+    /// The configuration file and what it names.
+    pub configuration: Vec<Watched>,
+    /// Which files these are after a change.
+    pub files_read: FilesRead,
+    /// Reads them again.
+    pub reread: Reread,
+    /// What follows the severity that the objects want to be logged.
+    pub log: LogLevel,
 }
 
 impl std::fmt::Debug for Parts {
@@ -114,6 +121,9 @@ pub enum DaemonError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// A defect of the program.
+    #[error("the rounds have ended by themselves, which is a defect of this program; start it anew")]
+    RoundsEnded,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -139,7 +149,17 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
 async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, DaemonError> {
-    let Parts { sources, pipeline, settings, http, templates, plugin_files, mut load_plugins } = parts;
+    let Parts {
+        sources,
+        pipeline,
+        settings,
+        http,
+        templates,
+        configuration,
+        mut files_read,
+        mut reread,
+        log,
+    } = parts;
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }
@@ -158,16 +178,18 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
             TcpListener::bind(address).await.map_err(system(&format!("answer HTTP at {address}")))?;
         let bound = listener.local_addr().unwrap_or(address);
         tracing::info!(%bound, "answers HTTP");
-        tokio::spawn(http::serve(listener, board.clone(), metrics.clone(), command.clone()));
+        let steps = settings.check_timeout + settings.loader.patience * 2;
+        tokio::spawn(http::serve(listener, steps, board.clone(), metrics.clone(), command.clone()));
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
-    let rounds = Rounds::new(settings, pipeline, names, board, metrics.clone(), secrets, Instant::now());
+    let now = Instant::now();
+    let rounds = Rounds::new(settings, pipeline, names, board, metrics.clone(), secrets, log, now);
     for (place, source) in sources.into_iter().enumerate() {
         tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone())));
     }
     drop(tell);
 
-    let (ended, end) = oneshot::channel();
+    let (ended, mut end) = oneshot::channel();
     std::thread::Builder::new()
         .name("rounds".to_owned())
         .spawn(move || {
@@ -179,13 +201,14 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
 
     if !templates.is_empty() {
         let command = command.clone();
-        follow(templates, move || command.blocking_send(Command::Templates).is_ok())
+        follow(templates, || None, move || command.blocking_send(Command::Templates).is_ok())
             .map_err(system("start a thread"))?;
     }
     let (again, mut reload) = mpsc::channel::<()>(1);
-    if !plugin_files.is_empty() {
+    if !configuration.is_empty() {
         let again = again.clone();
-        follow(plugin_files, move || again.blocking_send(()).is_ok()).map_err(system("start a thread"))?;
+        follow(configuration, move || files_read(), move || again.blocking_send(()).is_ok())
+            .map_err(system("start a thread"))?;
     }
     loop {
         tokio::select! {
@@ -198,11 +221,13 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
                 let _ = again.try_send(());
             }
             Some(()) = reload.recv() => {
-                let loaded = tokio::task::block_in_place(&mut load_plugins);
-                if command.send(Command::Plugins(loaded)).await.is_err() {
-                    break;
+                let read = tokio::task::block_in_place(&mut reread);
+                if command.send(Command::Configuration(Box::new(read))).await.is_err() {
+                    return Err(DaemonError::RoundsEnded);
                 }
             }
+            // Whoever supervises this process starts it anew; one that does nothing would look alive.
+            _ = &mut end => return Err(DaemonError::RoundsEnded),
         }
     }
     tracing::info!("ends");
@@ -220,7 +245,12 @@ fn finish(runtime: &Runtime, rounds: oneshot::Receiver<()>) {
 }
 
 /// Tells whenever files are others than they were when they were read, on a thread of its own, until nobody listens.
-fn follow(watched: Vec<Watched>, mut tell: impl FnMut() -> bool + Send + 'static) -> std::io::Result<()> {
+/// `which` says which files are to be followed after a change, if others are.
+fn follow(
+    watched: Vec<Watched>,
+    mut which: impl FnMut() -> Option<Vec<PathBuf>> + Send + 'static,
+    mut tell: impl FnMut() -> bool + Send + 'static,
+) -> std::io::Result<()> {
     let mut watched = watched;
     let mut watch = Watch::new(watched.iter().map(|watched| watched.path.clone()).collect());
     let run = move || {
@@ -236,13 +266,27 @@ fn follow(watched: Vec<Watched>, mut tell: impl FnMut() -> bool + Send + 'static
                 changed |= now.stamp != watched.stamp;
                 *watched = now;
             }
-            if changed && !tell() {
-                return;
+            if changed {
+                let old: Vec<PathBuf> = watched.iter().map(|watched| watched.path.clone()).collect();
+                if let Some(paths) = which().filter(|paths| *paths != old) {
+                    watch = Watch::new(paths.clone());
+                    watched = paths.into_iter().map(Watched::before_reading).collect();
+                }
+                if !tell() {
+                    return;
+                }
             }
             watch.wait(LOOK);
         }
     };
     std::thread::Builder::new().name("watch".to_owned()).spawn(run).map(drop)
+}
+
+/// What the rounds wait for.
+enum Happened {
+    Command(Option<Command>),
+    Told(Option<Told>),
+    Due,
 }
 
 /// The rounds' own loop.
@@ -253,24 +297,37 @@ async fn work(
     metrics: Arc<Metrics>,
 ) {
     loop {
-        metrics.beat();
-        tokio::select! {
+        metrics.busy(false);
+        let next = rounds.next().into();
+        // What is due comes before what arrives, or a source that never pauses would hold it up.
+        let happened = tokio::select! {
             biased;
-            command = commands.recv() => match command {
-                None | Some(Command::Stop) => return,
-                Some(Command::Confirm(answer)) => {
-                    // Whoever asked may be gone.
-                    let _ = answer.send(rounds.confirm(Instant::now()));
+            command = commands.recv() => Happened::Command(command),
+            () = tokio::time::sleep_until(next) => Happened::Due,
+            update = told.recv() => Happened::Told(update),
+        };
+        metrics.busy(true);
+        let now = Instant::now();
+        match happened {
+            Happened::Command(None | Some(Command::Stop)) | Happened::Told(None) => return,
+            Happened::Command(Some(Command::Confirm(answer))) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(rounds.confirm(now));
+            }
+            Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
+            Happened::Command(Some(Command::Configuration(read))) => match *read {
+                Ok(again) => rounds.configure(again, now),
+                Err(reason) => rounds.refuse(CONFIGURATION, reason),
+            },
+            Happened::Told(Some(update)) => rounds.take(update, now),
+            Happened::Due => {
+                // What has come meanwhile goes into the same round.
+                for _ in 0..WAITING {
+                    let Ok(update) = told.try_recv() else { break };
+                    rounds.take(update, now);
                 }
-                Some(Command::Templates) => rounds.replace(None, "templates", Instant::now()),
-                Some(Command::Plugins(Ok(plugins))) => rounds.replace(Some(plugins), "plugins", Instant::now()),
-                Some(Command::Plugins(Err(reason))) => rounds.refuse("plugins", reason),
-            },
-            update = told.recv() => match update {
-                None => return,
-                Some(update) => rounds.take(update, Instant::now()),
-            },
-            () = tokio::time::sleep_until(rounds.next().into()) => rounds.work(Instant::now()),
+                rounds.work(now);
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
 use crate::pipeline::{Pipeline, Rendered, Templates};
 use crate::plugin::PluginSet;
-use crate::resources::{Kind, ObjectKey};
+use crate::resources::{Kind, LogSeverity, ObjectKey};
 use crate::stage::Options;
 use crate::syncer::{Told, Update};
 use crate::types::Name;
@@ -41,8 +41,16 @@ pub struct Settings {
     pub confdir: Option<PathBuf>,
 }
 
-/// The work of one node.
+/// What the configuration file says when it is read again.
 #[derive(Debug)]
+pub struct Again {
+    /// The plugins.
+    pub plugins: PluginSet,
+    /// How the rounds work.
+    pub settings: Settings,
+}
+
+/// The work of one node.
 pub(super) struct Rounds {
     settings: Settings,
     pipeline: Pipeline,
@@ -64,7 +72,13 @@ pub(super) struct Rounds {
     metrics: Arc<Metrics>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
     random: u64,
+    log: LogLevel,
+    /// What the objects wanted to be logged when that was told last.
+    logged: Option<LogSeverity>,
 }
+
+/// Told whenever the objects want something else to be logged; with nothing when they say nothing about it.
+pub type LogLevel = Box<dyn FnMut(Option<LogSeverity>) + Send>;
 
 impl Rounds {
     pub(super) fn new(
@@ -74,6 +88,7 @@ impl Rounds {
         board: Board,
         metrics: Arc<Metrics>,
         secrets: watch::Sender<Arc<BTreeSet<Name>>>,
+        log: LogLevel,
         now: Instant,
     ) -> Self {
         let sources = sources
@@ -111,6 +126,8 @@ impl Rounds {
             metrics,
             secrets,
             random,
+            log,
+            logged: None,
         };
         rounds.status.plugins = plugin_status(rounds.pipeline.plugins());
         rounds.publish();
@@ -189,6 +206,11 @@ impl Rounds {
             }
             changed
         });
+        let wanted = self.pipeline.engine().log_severity();
+        if wanted != self.logged {
+            self.logged = wanted;
+            (self.log)(wanted);
+        }
     }
 
     /// When there is something to do.
@@ -273,6 +295,7 @@ impl Rounds {
                 all = false;
                 continue;
             }
+            self.metrics.busy(true);
             let begin = Instant::now();
             let chance = self.chance();
             let means = Means {
@@ -366,8 +389,20 @@ impl Rounds {
         confirmed
     }
 
-    /// Takes other templates or plugins into use, unless they cannot render; then those in use stay.
-    pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) {
+    /// Takes what the configuration file says into use, unless nothing can be rendered with it; then all stays as it is.
+    pub(super) fn configure(&mut self, again: Again, now: Instant) {
+        let old = std::mem::replace(&mut self.settings, again.settings);
+        self.schedule.set(self.settings.timing);
+        if !self.replace(Some(again.plugins), CONFIGURATION, now) {
+            self.schedule.set(old.timing);
+            self.settings = old;
+        }
+        self.next_probe = now;
+    }
+
+    /// Takes other templates or plugins into use, unless they cannot render; then those in use stay. Whether they are in
+    /// use.
+    pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) -> bool {
         let plugins = plugins.unwrap_or_else(|| self.pipeline.plugins().clone());
         let node = self.pipeline.engine().settings().node.clone();
         let in_sync = self.sources.iter().all(|source| source.in_sync);
@@ -380,6 +415,7 @@ impl Rounds {
             let replaced = self.pipeline.replace(plugins, templates, &self.settings.to, now);
             replaced.map(Some).map_err(|error| error.to_string())
         });
+        let replaced = outcome.is_ok();
         match outcome {
             Ok(rendered) => {
                 tracing::info!("{what} reloaded");
@@ -392,6 +428,7 @@ impl Rounds {
             Err(reason) => self.refuse(what, reason),
         }
         self.publish();
+        replaced
     }
 
     /// Notes that something could not be reloaded; what was there before is in use.
@@ -441,6 +478,12 @@ impl Rounds {
         self.board.put(status);
     }
 }
+
+/// What the configuration file, and what it names, are called where they are told of.
+pub(super) const CONFIGURATION: &str = "configuration";
+
+/// The folder of templates.
+pub(super) const TEMPLATES: &str = "templates";
 
 /// Whether a change of an object is somebody's edit of peers or of the mesh.
 fn is_deliberate(key: &ObjectKey) -> bool {

@@ -45,7 +45,7 @@ pub(crate) use sessions::{Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::View;
 
-use crate::resources::{ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
+use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name};
 use claims::Claims;
 use config::{Configurations, Effective};
@@ -181,6 +181,11 @@ impl Engine {
         let mut errors: Vec<ObjectError> = configurations.chain(self.pools.malformed()).cloned().collect();
         errors.extend(self.mesh_password_error());
         errors
+    }
+
+    /// What the node's own or the cluster's BGPConfiguration wants to be logged; none when there is neither.
+    pub fn log_severity(&self) -> Option<LogSeverity> {
+        self.configurations.log(&self.settings.node)
     }
 
     /// Whether there is a node of this name.
