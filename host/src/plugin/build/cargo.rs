@@ -107,7 +107,7 @@ fn shared_target(toolchain: &Toolchain, package: &Package) -> Option<PathBuf> {
 /// Compiles a crate to a core module.
 pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<Module, BuildError> {
     let Some(shared) = shared_target(toolchain, package) else {
-        return run(toolchain.cargo("build"), dir, package);
+        return run(toolchain, None, dir, package);
     };
     let lock = shared.join(".module");
     let fail = |error| BuildError::File { path: lock.clone(), error };
@@ -115,9 +115,7 @@ pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> R
     let file = File::create(&lock).map_err(fail)?;
     // Crates of one name have their modules in one place: nobody builds before the module is read.
     file.lock().map_err(fail)?;
-    let mut command = toolchain.cargo("build");
-    command.arg("--target-dir").arg(&shared);
-    run(command, dir, package)
+    run(toolchain, Some(&shared), dir, package)
 }
 
 /// A core module.
@@ -128,14 +126,23 @@ pub(super) struct Module {
     pub(super) bytes: Vec<u8>,
 }
 
-fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, BuildError> {
+fn run(
+    toolchain: &Toolchain,
+    shared: Option<&Path>,
+    dir: &Path,
+    package: &Package,
+) -> Result<Module, BuildError> {
+    let mut command = toolchain.cargo("build");
+    if let Some(shared) = shared {
+        command.arg("--target-dir").arg(shared);
+    }
     command
         .args(["--lib", "--target", TARGET, "--profile=plugin"])
         .arg("--message-format=json-render-diagnostics");
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
-    command.arg("--config").arg(format!("target.{TARGET}.rustflags={}", remapped(dir)));
+    command.args(without_paths(toolchain, dir));
     let program = PathBuf::from(command.get_program());
     let run = |error| BuildError::Run { program: program.clone(), error };
     let mut child =
@@ -159,15 +166,22 @@ fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, Bu
     }
 }
 
-/// Flags after which a plugin does not tell where it was built: its panics name source files.
-fn remapped(dir: &Path) -> toml::Value {
+/// Arguments after which a plugin does not tell where it was built: its panics name source files.
+///
+/// A flag that holds a crate's folder would have the standard library compiled for each crate; where that is compiled at all,
+/// unstable flags of cargo can be used too, and cargo has one that is not about a single folder.
+fn without_paths(toolchain: &Toolchain, dir: &Path) -> Vec<String> {
+    if let Toolchain::FromSource { .. } = toolchain {
+        return ["-Ztrim-paths", "--config", "profile.plugin.trim-paths='all'"].map(str::to_owned).into();
+    }
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let places = [(dir.canonicalize().ok(), "plugin"), (home, "cargo")];
     let flags = places.into_iter().filter_map(|(place, name)| {
         Some(toml::Value::from(format!("--remap-path-prefix={}=/{name}", place?.to_str()?)))
     });
-    toml::Value::Array(flags.collect())
+    let flags = toml::Value::Array(flags.collect());
+    vec!["--config".to_owned(), format!("target.{TARGET}.rustflags={flags}")]
 }
 
 /// The module, if a line of cargo's tells of that of this crate.
