@@ -58,6 +58,9 @@ pub struct Page {
     pub more: bool,
 }
 
+/// What a page of a listing was asked with: path, last key, length.
+type Listing = (String, Option<String>, u32);
+
 /// The host's view during one call.
 ///
 /// Policies are asked item by item and read the same few keys for each; the view cannot change meanwhile, so what was read
@@ -65,7 +68,7 @@ pub struct Page {
 #[derive(Default)]
 pub(crate) struct HostKv {
     values: RefCell<BTreeMap<String, Option<String>>>,
-    pages: RefCell<BTreeMap<(String, Option<String>, u32), Page>>,
+    pages: RefCell<BTreeMap<Listing, Page>>,
 }
 
 // A call that reads many reads each once, and need not keep them.

@@ -40,6 +40,7 @@
 //! ```
 
 #[doc(hidden)]
+#[allow(clippy::all, clippy::unwrap_used, clippy::semicolon_if_nothing_returned)]
 pub mod bindings;
 #[doc(hidden)]
 pub mod component;

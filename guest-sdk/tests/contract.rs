@@ -1,4 +1,5 @@
 //! The published contract, and the bindings that are made from it.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;

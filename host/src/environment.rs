@@ -67,9 +67,13 @@ pub fn endpoint_status_folder(lookup: Lookup<'_>) -> PathBuf {
 /// The control sockets of `bird` and `bird6`: `bird.ctl` and `bird6.ctl` in the folder `TAILORBIRD_BIRD_SOCKETS`, else in
 /// `/var/run/calico`.
 pub fn bird_sockets(lookup: Lookup<'_>) -> [PathBuf; 2] {
-    let folder = lookup("TAILORBIRD_BIRD_SOCKETS").filter(|text| !text.is_empty());
-    let folder = PathBuf::from(folder.unwrap_or_else(|| "/var/run/calico".to_owned()));
+    let folder = bird_socket_folder(lookup).unwrap_or_else(|| PathBuf::from("/var/run/calico"));
     ["bird.ctl", "bird6.ctl"].map(|name| folder.join(name))
+}
+
+/// The folder of BIRD's control sockets that `TAILORBIRD_BIRD_SOCKETS` names.
+pub fn bird_socket_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
+    lookup("TAILORBIRD_BIRD_SOCKETS").filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
 /// A variable's value; an empty one is none.

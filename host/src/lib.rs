@@ -6,13 +6,14 @@
 //! - [`resources`]: the objects that users write, parsed into those types;
 //! - [`manifest`]: files and folders of objects in YAML or JSON, read as a stream;
 //! - [`engine`]: the pure core, which turns objects into an immutable, revisioned [`engine::Snapshot`];
-//! - [`bird`]: what the core knows of BIRD's language, and the daemon's own check of a file;
+//! - [`bird`]: what the core knows of BIRD's language, the daemon's own check of a file, and its control socket;
 //! - [`policy`]: what plugins change about a snapshot;
 //! - [`plugin`]: the sandbox that plugins run in, and the contract with them;
 //! - [`render`]: template resources, template functions and fragments: a snapshot becomes text;
 //! - [`pipeline`]: engine, plugins and templates of a node, put together;
 //! - [`stage`]: text becomes files: staged, checked, and swapped as a set;
 //! - [`delivery`]: which files go together, and what checks them;
+//! - [`daemon`]: all of it together, for years;
 //! - [`syncer`]: where objects come from;
 //! - [`watch`]: notices that files changed;
 //! - [`environment`]: what the environment of existing deployments says;
@@ -20,6 +21,7 @@
 
 pub mod bird;
 pub mod cli;
+pub mod daemon;
 pub mod delivery;
 pub mod engine;
 pub mod environment;

@@ -156,6 +156,12 @@ impl Pipeline {
         Ok(derived)
     }
 
+    /// Puts plugins and templates in the place of those in use, untried: for a time when nothing can be rendered yet.
+    pub fn put(&mut self, plugins: PluginSet, templates: Templates) {
+        self.plugins = plugins;
+        self.templates = templates;
+    }
+
     /// Puts other templates, or plugins and templates, in the place of those in use, if a rendering with them succeeds;
     /// the rendering is returned.
     ///

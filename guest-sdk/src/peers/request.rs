@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::bindings::peers::exports::tailorbird::policy::peers as wire;
-use crate::text::{count, part, piece};
+use crate::text::{count, is_piece, part, piece};
 use crate::values::ipv6_from_wire;
 use crate::{AsNumber, ClusterId, Family, Peering};
 
@@ -103,7 +103,9 @@ impl<'a> Node<'a> {
     /// The value of one of its labels. Only labels that the plugin may read are there
     /// (`/tailorbird/v1/node/<name>/labels/<label>`).
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.labels().find(|(own, _)| *own == key).map(|(_, value)| value)
+        let text: &'a str = &self.request.wire.text;
+        let labels = part(&self.request.wire.labels, self.wire.labels);
+        labels.iter().find(|label| is_piece(text, label.key, key)).map(|label| piece(text, label.value))
     }
 
     /// Keys and values of its labels, those that the plugin may read.

@@ -94,7 +94,7 @@ impl PeersRequest {
             let others = nodes.iter().filter(|node| node.name != this_node && node.cluster_id.is_none());
             for node in others {
                 let Some(ip) = node.address_of(family) else { continue };
-                let peering = OnePeering::mesh(ip, &node.name).as_number_raw(node.as_number);
+                let peering = OnePeering::mesh(ip, &node.name).with_raw_as_number(node.as_number);
                 let passive = own_address.to_string() < ip.to_string();
                 request = request.peering(OnePeering { passive, ..peering });
             }
@@ -212,10 +212,10 @@ impl OnePeering {
 
     /// With a remote AS number.
     pub fn as_number(self, number: AsNumber) -> Self {
-        self.as_number_raw(number.get())
+        self.with_raw_as_number(number.get())
     }
 
-    fn as_number_raw(self, as_number: u32) -> Self {
+    fn with_raw_as_number(self, as_number: u32) -> Self {
         Self { as_number, ..self }
     }
 

@@ -62,7 +62,7 @@ pub fn schema_faults<T: PartialEq>(schema: &str, read: impl Fn(&str) -> Result<T
     match (read("{}"), read(&defaults)) {
         (Ok(without), Ok(with)) if without == with => {}
         (Ok(_), Ok(_)) => {
-            faults.push("the defaults of the schema are others than those of the settings".into())
+            faults.push("the defaults of the schema are others than those of the settings".into());
         }
         (Err(error), _) | (_, Err(error)) => faults.push(format!("the defaults are refused: {error}")),
     }

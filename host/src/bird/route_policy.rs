@@ -33,7 +33,11 @@ impl Export {
             Some(to) if to.is_empty() => body.push(Statement::Reject.to_string()),
             Some(to) => {
                 let to: Vec<_> = to.iter().collect();
-                body.push(format!("if (peer_address !~ [ {} ]) then {}", Joined(&to, ", "), Statement::Reject));
+                body.push(format!(
+                    "if (peer_address !~ [ {} ]) then {}",
+                    Joined(&to, ", "),
+                    Statement::Reject
+                ));
             }
             None => {}
         }

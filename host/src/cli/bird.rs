@@ -16,6 +16,7 @@ use crate::environment;
 
 /// Arguments of `bird`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = super::EXIT_CODES)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,

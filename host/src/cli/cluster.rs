@@ -40,7 +40,7 @@ pub(super) struct ClusterArgs {
 pub(super) struct TemplateArgs {
     /// A folder with conf.d/*.toml and templates/, instead of the built-in set
     #[arg(long, value_name = "DIR")]
-    confdir: Option<PathBuf>,
+    pub(super) confdir: Option<PathBuf>,
 }
 
 /// A cluster that was read.

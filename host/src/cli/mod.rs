@@ -10,16 +10,21 @@ mod output;
 mod plugin;
 mod plugins;
 mod render;
+mod run;
 mod templates;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, reload};
 
+use crate::daemon::LogLevel;
 use crate::environment::EnvironmentError;
+use crate::resources::LogSeverity;
 use output::Exit;
 
 const EXIT_CODES: &str = "\
@@ -45,7 +50,8 @@ Environment:
                         the folder that endpoint-status is in; else /var/run/calico
   NAMESPACE             the namespace of the Secrets with passwords; else kube-system
   USE_POD_CIDR          true: the node's blocks are its pod CIDRs
-  BGP_LOGSEVERITYSCREEN what is logged: debug, info, error; else warnings and errors
+  BGP_LOGSEVERITYSCREEN what is logged: debug, info, error; else warnings and errors. The daemon begins with info, and
+                        follows the logSeverityScreen of the BGPConfiguration once there is one
   NO_COLOR              no colours on a terminal either";
 
 /// Renders BIRD's configuration for one node of a cluster with Calico networking.
@@ -75,6 +81,10 @@ enum Command {
     Check(check::Args),
     /// Compare what would be rendered with what is on disk
     Diff(diff::Args),
+    /// Follow the objects and keep the node's files, and BIRD, up to date
+    Run(run::Args),
+    /// Let through what the running daemon holds because it would remove too much
+    Confirm(run::ConfirmArgs),
     /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
@@ -90,12 +100,14 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log(&cli.command);
+    let log = start_log(&cli.command);
     let exit = match cli.command {
         Command::Render(args) => render::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Run(args) => run::run(&args, log),
+        Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),
         Command::Plugin(args) => plugin::run(&args),
@@ -109,25 +121,53 @@ pub fn main() -> ExitCode {
     .into()
 }
 
+/// How events are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// A JSON object a line, with the time.
+    Json,
+}
+
 /// Logs go to standard error; `BGP_LOGSEVERITYSCREEN` sets the level as it always did. Only this program's own events
 /// are logged: a library would log the values that it works on, passwords too.
-fn start_log(command: &Command) {
+///
+/// What is returned makes the level that of the objects.
+fn start_log(command: &Command) -> LogLevel {
+    let daemon = match command {
+        Command::Run(args) => Some(args.log_format),
+        _ => None,
+    };
     let level = match std::env::var("BGP_LOGSEVERITYSCREEN").unwrap_or_default().to_ascii_lowercase().as_str()
     {
-        "trace" => tracing::Level::TRACE,
-        "debug" => tracing::Level::DEBUG,
-        "info" => tracing::Level::INFO,
-        "error" | "fatal" | "panic" => tracing::Level::ERROR,
-        _ => tracing::Level::WARN,
+        "trace" => Level::TRACE,
+        "debug" => Level::DEBUG,
+        "info" => Level::INFO,
+        "error" | "fatal" | "panic" => Level::ERROR,
+        "" if daemon.is_some() => Level::INFO,
+        _ => Level::WARN,
     };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(output::wants_colour(&std::io::stderr()))
-        .without_time();
     let mut own = Targets::new().with_target("tailorbird", level);
     if let Command::Plugin(_) = command {
         // What the plugin logs is part of what these print.
         own = own.with_target("tailorbird::guest", LevelFilter::OFF);
     }
-    tracing_subscriber::registry().with(lines).with(own).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match daemon {
+        Some(LogFormat::Json) => lines.json().flatten_event(true).boxed(),
+        _ => lines.with_ansi(output::wants_colour(&std::io::stderr())).without_time().boxed(),
+    };
+    let (own, handle) = reload::Layer::new(own);
+    tracing_subscriber::registry().with(own).with(lines).init();
+    Box::new(move |wanted| {
+        let level = match wanted {
+            Some(LogSeverity::Debug) => Level::DEBUG,
+            Some(LogSeverity::Info) => Level::INFO,
+            Some(LogSeverity::None) => Level::WARN,
+            None => level,
+        };
+        // It fails only once the program logs nothing any more.
+        let _ = handle.reload(Targets::new().with_target("tailorbird", level));
+    })
 }

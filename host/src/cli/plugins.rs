@@ -7,11 +7,11 @@ use anyhow::bail;
 use super::output;
 use crate::environment;
 use crate::plugin::config::{Configuration, Entry};
-use crate::plugin::{LoadError, PluginSet, Sandbox};
+use crate::plugin::{LoadError, PluginSet, Sandbox, signature_path};
 use crate::render;
 
 /// Which plugins.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct PluginArgs {
     /// The configuration file, tailorbird.toml; it says which plugins there are and what they may do. Unless given,
     /// TAILORBIRD_CONFIG
@@ -25,12 +25,7 @@ pub(super) struct PluginArgs {
 impl PluginArgs {
     /// Loads the plugins of the configuration, and behind them those that are on trial.
     pub(super) fn load(&self) -> anyhow::Result<PluginSet> {
-        let lookup = |name: &str| std::env::var(name).ok();
-        let file = self.config.clone().or_else(|| environment::configuration(&lookup));
-        let configuration = file.as_deref().map(Configuration::read).transpose();
-        let mut configuration =
-            configuration.map_err(|error| anyhow::anyhow!(told(&error)))?.unwrap_or_default();
-        configuration.plugins.extend(self.trials.iter().cloned().map(Entry::trial));
+        let configuration = self.configuration().map_err(|error| anyhow::anyhow!(told(&error)))?;
         // Whoever has no plugin need not wait for a sandbox.
         if configuration.plugins.is_empty() {
             return Ok(PluginSet::default());
@@ -49,6 +44,41 @@ impl PluginArgs {
             ));
         }
         Ok(set)
+    }
+
+    /// The configuration file, if there is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let lookup = |name: &str| std::env::var(name).ok();
+        self.config.clone().or_else(|| environment::configuration(&lookup))
+    }
+
+    /// What the file says, with the plugins on trial behind those in it.
+    fn configuration(&self) -> Result<Configuration, LoadError> {
+        let configuration = self.file().as_deref().map(Configuration::read).transpose()?;
+        let mut configuration = configuration.unwrap_or_default();
+        configuration.plugins.extend(self.trials.iter().cloned().map(Entry::trial));
+        Ok(configuration)
+    }
+
+    /// The configuration file, the components and their signatures.
+    pub(super) fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let configuration = self.configuration().map_err(|error| anyhow::anyhow!(told(&error)))?;
+        let components = configuration.plugins.iter().flat_map(|entry| {
+            let signature = (!configuration.keys.is_empty()).then(|| signature_path(&entry.path));
+            std::iter::once(entry.path.clone()).chain(signature)
+        });
+        Ok(self.file().into_iter().chain(components).collect())
+    }
+
+    /// Loads all of it anew, for a daemon; what is wrong is one text.
+    pub(super) fn reload(&self) -> Result<PluginSet, String> {
+        let configuration = self.configuration().map_err(|error| told(&error))?;
+        if configuration.plugins.is_empty() {
+            return Ok(PluginSet::default());
+        }
+        let sandbox = Sandbox::new(configuration.cache.clone()).map_err(|error| told(&error))?;
+        load_usable(&sandbox, &configuration)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -88,13 +88,18 @@ impl Guard {
         // Time runs from the first moment, also when what is to come changes meanwhile.
         let since = self.held.as_ref().map_or(now, |held| held.since);
         let until = limits.at_most.map(|time| since + time);
-        if self.confirmed == Some(id) || until.is_some_and(|until| until <= now) {
-            *self = Self::default();
-            return Ok(());
-        }
         let held = Held { reason, since, until, id };
         self.held = Some(held.clone());
+        // What is let through stays so until it is done: a step behind the guard may fail and is tried again.
+        if self.confirmed == Some(id) || until.is_some_and(|until| until <= now) {
+            return Ok(());
+        }
         Err(held)
+    }
+
+    /// What was judged last is done.
+    pub fn done(&mut self) {
+        *self = Self::default();
     }
 
     /// What is held.
@@ -111,13 +116,14 @@ impl Guard {
 
 /// What is too large about a removal, in words.
 fn removal(limits: &Limits, has: &Having, will_have: &Having, deliberate: bool) -> Option<String> {
-    let too_many = |what: &str, share: Option<f64>, least: usize, old: &BTreeSet<Arc<str>>, new: &BTreeSet<Arc<str>>| {
-        let gone = old.difference(new).count();
-        let share = share?;
-        // Counts of sessions are far below the precision of a float.
-        let many = gone >= least && gone as f64 >= share * old.len() as f64;
-        many.then(|| format!("{gone} of {} {what}", old.len()))
-    };
+    let too_many =
+        |what: &str, share: Option<f64>, least: usize, old: &BTreeSet<Arc<str>>, new: &BTreeSet<Arc<str>>| {
+            let gone = old.difference(new).count();
+            let share = share?;
+            // Counts of sessions are far below the precision of a float.
+            let many = gone >= least && gone as f64 >= share * old.len() as f64;
+            many.then(|| format!("{gone} of {} {what}", old.len()))
+        };
     let peers = too_many("sessions", limits.peers, limits.peers_at_least, &has.peers, &will_have.peers);
     let routes = too_many("routes", limits.routes, limits.routes_at_least, &has.routes, &will_have.routes);
     let parts: Vec<String> = peers.into_iter().chain(routes).collect();
@@ -144,16 +150,23 @@ mod tests {
     fn only_a_large_removal_is_held() {
         let now = Instant::now();
         let limits = Limits::default();
-        for (old, new, held) in
-            [(100, 11, false), (100, 10, true), (100, 0, true), (9, 0, false), (10, 1, false), (10, 0, true), (0, 5, false)]
-        {
+        for (old, new, held) in [
+            (100, 11, false),
+            (100, 10, true),
+            (100, 0, true),
+            (9, 0, false),
+            (10, 1, false),
+            (10, 0, true),
+            (0, 5, false),
+        ] {
             let judged = Guard::default().judge(&limits, &having(old, 0), &having(new, 0), false, 1, now);
             assert_eq!(judged.is_err(), held, "{old} to {new}");
         }
         // All others replaced is a removal too.
         let mut others = having(0, 0);
         others.peers = (0..100).map(|n| format!("other{n}").into()).collect();
-        let held = Guard::default().judge(&limits, &having(100, 0), &others, false, 1, now).expect_err("held");
+        let held =
+            Guard::default().judge(&limits, &having(100, 0), &others, false, 1, now).expect_err("held");
         assert_eq!(held.reason, "would remove 100 of 100 sessions at once");
         // Routes only when asked for.
         assert!(Guard::default().judge(&limits, &having(0, 50), &having(0, 0), false, 1, now).is_ok());
@@ -175,12 +188,16 @@ mod tests {
         assert!(guard.confirm());
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_err());
         assert!(guard.confirm());
+        // It counts until the change is done, also when a later step fails and all of it is tried again.
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());
+        assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());
+        guard.done();
         assert!(guard.held().is_none());
 
         assert!(guard.judge(&limits, &old, &new, false, 3, now).is_err());
         assert!(guard.judge(&limits, &old, &new, false, 4, now + Duration::from_secs(59)).is_err());
         assert!(guard.judge(&limits, &old, &new, false, 5, now + Duration::from_secs(60)).is_ok());
+        guard.done();
 
         assert!(guard.judge(&limits, &old, &new, false, 6, now).is_err());
         assert!(guard.judge(&limits, &old, &old, false, 7, now).is_ok() && guard.held().is_none());

@@ -42,6 +42,11 @@ impl Schedule {
         Self { timing, waiting: None, begun: None }
     }
 
+    /// Takes changes together in another way from now on.
+    pub fn set(&mut self, timing: Timing) {
+        self.timing = timing;
+    }
+
     /// Something changed; `chance` is a number from 0 to 1 that is different on every node.
     pub fn changed(&mut self, now: Instant, chance: f64) {
         self.waiting = Some(match self.waiting {

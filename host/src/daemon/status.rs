@@ -54,7 +54,7 @@ pub struct SourceStatus {
 pub struct GroupStatus {
     /// The name.
     pub name: String,
-    /// `in-force`, `written`, `failed`, `held` or `waiting`.
+    /// `in-force`, `failed`, `held` or `waiting`.
     pub state: &'static str,
     /// What failed or is held, in words.
     pub reason: Option<String>,
@@ -139,6 +139,9 @@ pub fn unready(status: &Status) -> Vec<String> {
     for source in status.sources.iter().filter(|source| !source.in_sync) {
         let why = source.lost.as_deref().unwrap_or("not in sync yet");
         reasons.push(format!("source {}: {why}", source.name));
+    }
+    for source in &status.sources {
+        reasons.extend(source.problems.iter().map(|problem| format!("source {}: {problem}", source.name)));
     }
     reasons.extend(status.blocked.iter().cloned());
     for group in &status.groups {

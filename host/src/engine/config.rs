@@ -117,6 +117,12 @@ impl Configurations {
         self.nodes.get(node)
     }
 
+    /// The severity that a node's own configuration or the cluster's sets, if there is either.
+    pub(super) fn log(&self, node: &Name) -> Option<LogSeverity> {
+        let own = self.node(node.as_str()).map(|object| &**object);
+        own.or(self.global.as_deref()).map(|object| object.log_severity)
+    }
+
     /// What holds for this node.
     pub(super) fn effective(&self, settings: &Settings, reports: &mut Reports) -> Effective {
         let global = self.global.as_deref();
@@ -140,7 +146,7 @@ impl Configurations {
             ],
             listen_port: self.listen_port(settings.node.as_str()),
             cluster_port: global.and_then(|g| g.listen_port),
-            log: own.or(global).map_or(LogSeverity::default(), |object| object.log_severity),
+            log: self.log(&settings.node).unwrap_or_default(),
             mesh: global.is_none_or(|g| g.mesh_enabled),
             mesh_restart_time: global.and_then(|g| g.mesh_restart_time),
             mesh_password: global.and_then(|g| g.mesh_password.clone()),

@@ -45,7 +45,7 @@ pub(crate) use sessions::{Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::View;
 
-use crate::resources::{ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
+use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name};
 use claims::Claims;
 use config::{Configurations, Effective};
@@ -183,9 +183,20 @@ impl Engine {
         errors
     }
 
+    /// What the node's own or the cluster's BGPConfiguration wants to be logged; none when there is neither.
+    pub fn log_severity(&self) -> Option<LogSeverity> {
+        self.configurations.log(&self.settings.node)
+    }
+
     /// Whether there is a node of this name.
     pub fn has_node(&self, name: &str) -> bool {
         self.nodes.get(name).is_some()
+    }
+
+    /// The names of the Secrets that peers and the mesh refer to; all are in [`Settings::secret_namespace`].
+    pub fn secret_names(&self) -> BTreeSet<Name> {
+        let mesh = self.effective.mesh_password.as_ref().map(|at| &at.name);
+        self.peerings.secrets().chain(mesh).cloned().collect()
     }
 
     /// The names of all nodes, in order.

@@ -76,6 +76,9 @@ struct FileForm {
     plugins: Common,
     #[serde(default)]
     plugin: Vec<EntryForm>,
+    /// The daemon's own part.
+    #[serde(default, rename = "daemon")]
+    _daemon: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]

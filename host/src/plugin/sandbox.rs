@@ -1,6 +1,6 @@
 //! The engine that compiles components, and all that can be linked into one.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -104,9 +104,7 @@ impl Sandbox {
 
     /// What tells engines apart whose compiled code is not interchangeable.
     fn compatibility(&self) -> u64 {
-        let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
-        self.engine.precompile_compatibility_hash().hash(&mut hasher);
-        hasher.finish()
+        rustc_hash::FxBuildHasher.hash_one(self.engine.precompile_compatibility_hash())
     }
 
     fn cached(&self, file: &PluginFile) -> Option<Component> {

@@ -1,6 +1,6 @@
 //! The operator's plugins, loaded.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -178,11 +178,9 @@ fn load(
     let rights = rights(&file, &entry.grants).map_err(fail)?;
     let settings = serde_json::to_string(&entry.settings).map_err(|error| fail(error.to_string()))?;
     let compiled = sandbox.compile(&file, &entry.limits)?;
-    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
-    (file.digest, &settings, &rights, &name).hash(&mut hasher);
     let facts = Facts {
         name: name.as_str().into(),
-        identity: hasher.finish(),
+        identity: rustc_hash::FxBuildHasher.hash_one((file.digest, &settings, &rights, &name)),
         peers: file.interfaces.peers,
         filter: file.interfaces.filter,
         on_error: entry.on_error,

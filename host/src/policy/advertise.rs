@@ -67,8 +67,11 @@ pub(super) fn origin<'a>(origins: &'a Origins, (family, id, key): &ItemKey) -> O
     origins[family.index()][at].get(key)
 }
 
+/// A Service's namespace and name.
+type ServiceName<'a> = (&'a Name, &'a Name);
+
 /// What a plugin is told of an item.
-pub(super) fn facts(item: &Item) -> Option<(&Prefix, RouteKind, Option<(&Name, &Name)>)> {
+pub(super) fn facts(item: &Item) -> Option<(&Prefix, RouteKind, Option<ServiceName<'_>>)> {
     match item {
         Item::Block(block) => Some((&block.prefix, RouteKind::Block, None)),
         Item::Route(route) => Some(match &route.origin {

@@ -26,6 +26,9 @@ pub(super) struct Ledger<T> {
     reads: Option<(u64, Reads)>,
 }
 
+/// An answer for each item of which something was said.
+pub(super) type Answers<T> = Vec<(ItemKey, Arc<T>)>;
+
 impl<T> Default for Ledger<T> {
     fn default() -> Self {
         Self { said: FxHashMap::default(), pending: BTreeSet::new(), reads: None }
@@ -55,12 +58,12 @@ impl<T: PartialEq> Ledger<T> {
     ///
     /// # Errors
     /// The plugin failed. What follows from `facts.on_error` has been done; with `keep` nothing is another than before.
-    pub(super) fn update<'a>(
+    pub(super) fn update(
         &mut self,
         facts: &Facts,
         snapshot: &Snapshot,
         all: impl Iterator<Item = ItemKey>,
-        ask: impl FnOnce(&[ItemKey]) -> Result<Asked<Vec<(ItemKey, Arc<T>)>>, CallError>,
+        ask: impl FnOnce(&[ItemKey]) -> Result<Asked<Answers<T>>, CallError>,
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
         let outdated =

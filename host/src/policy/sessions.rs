@@ -31,10 +31,13 @@ pub(super) struct Sessions {
     pub(super) out: [Items; 2],
     /// The functions that a session calls, if there are any.
     calls: FxHashMap<ItemKey, Vec<Arc<PluginFunction>>>,
-    functions: [OrdMap<Arc<str>, (Arc<PluginFunction>, usize)>; 2],
+    functions: [Functions; 2],
     filters: [Items; 2],
     pub(super) filters_out: [Items; 2],
 }
+
+/// Functions by key, each with the number of sessions that call it.
+type Functions = OrdMap<Arc<str>, (Arc<PluginFunction>, usize)>;
 
 impl Sessions {
     /// Computes the sessions that differ from before, and the ones in `dirty`, of which something else was said.

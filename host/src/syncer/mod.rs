@@ -32,6 +32,8 @@ pub trait Syncer: Send {
 
 /// What a source tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// Nearly all updates are events, so there is nothing to gain by a box.
+#[allow(clippy::large_enum_variant)]
 pub enum Update {
     /// Something happened to an object.
     Event(Event),

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::files::workload_files;
 use super::{Stopped, Syncer, Update, Updates};
@@ -20,7 +20,10 @@ const LOOK: Duration = Duration::from_secs(10);
 /// The time that a change is given to be complete: an editor writes in several steps.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Manifests in files and folders.
+/// The longest time that changes which follow each other are waited for.
+const SETTLE_AT_MOST: Duration = Duration::from_millis(200);
+
+/// Manifests in files and folders. While a file cannot be read, or not all of it, what it held before stays.
 #[derive(Debug)]
 pub struct Files {
     paths: Vec<PathBuf>,
@@ -111,7 +114,8 @@ fn follow(
             let at_most = if in_sync { LOOK } else { Duration::from_secs(1) };
             if watch.wait(at_most) {
                 // What else comes with it is seen in the same look.
-                while watch.wait(SETTLE) {
+                let end = Instant::now() + SETTLE_AT_MOST;
+                while Instant::now() < end && watch.wait(SETTLE) {
                     if updates.is_closed() {
                         return Stopped;
                     }
@@ -192,8 +196,12 @@ impl Store {
                     let kept = kept.unwrap_or_default();
                     touched.extend(contents.objects.keys().cloned());
                     for (key, object) in kept.objects {
-                        before.insert(key.clone(), Some(object));
-                        touched.insert(key);
+                        before.insert(key.clone(), Some(object.clone()));
+                        touched.insert(key.clone());
+                        // A mistake in a file takes nothing away: what cannot be read may be what was there.
+                        if !contents.problems.is_empty() {
+                            contents.objects.entry(key).or_insert(object);
+                        }
                     }
                     contents
                 }

@@ -56,12 +56,12 @@ impl Version {
         let times = "connect delay time 1; connect retry time 1; error wait time 1, 2;";
         if self.number == 1 {
             format!(
-                "listen bgp address {local} port 1790;\nprotocol bgp peer {{\n  local {local} as {local_as};\n  neighbor {remote} \
+                "listen bgp address {local} port 1790;\nprotocol bgp session {{\n  local {local} as {local_as};\n  neighbor {remote} \
                  port 1790 as {remote_as};\n  multihop 2; source address {local}; {times}\n  import all; export all;\n}}\n"
             )
         } else {
             format!(
-                "protocol bgp peer {{\n  description \"the other one\";\n  local {local} port 1790 as {local_as};\n  neighbor \
+                "protocol bgp session {{\n  description \"the other one\";\n  local {local} port 1790 as {local_as};\n  neighbor \
                  {remote} port 1790 as {remote_as};\n  multihop 2; strict bind yes; {times}\n  ipv4 {{ import all; export all; \
                  }};\n}}\n"
             )

@@ -26,7 +26,7 @@ fn a_plugin_of_any_subset_loads() {
         ("plugin", vec!["peers", "filter", "functions"]),
     ] {
         let guest = Guest::new("any", world);
-        let set = Plugins::of(&[guest.clone()]).load();
+        let set = Plugins::of(std::slice::from_ref(&guest)).load();
         let file = set.files().next().unwrap();
         assert_eq!(file.interfaces.names(), interfaces, "{world}");
         assert_eq!((file.name.as_str(), file.manifest.version.as_str()), ("any", "1.2.3"));

@@ -197,7 +197,7 @@ fn only_the_items_whose_functions_read_what_changed_are_rendered_again() {
 #[test]
 fn a_failing_function_costs_its_file_unless_it_may_be_skipped() {
     let traps = Guest::function("traps", "(unreachable)");
-    let mut templates = Templates::new(Plugins::of(&[traps.clone()]).load(), "a {{f 1}}\n");
+    let mut templates = Templates::new(Plugins::of(std::slice::from_ref(&traps)).load(), "a {{f 1}}\n");
     let error = templates.render(&snapshot(1, &[])).0.unwrap_err();
     assert!(
         error.contains("plugin traps: functions.call: `f`: wasm trap") && error.contains("line 1"),

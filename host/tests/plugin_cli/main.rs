@@ -9,10 +9,12 @@ mod common;
 #[allow(dead_code, unreachable_pub)]
 mod component;
 
+mod building;
 mod configuration;
 mod golden;
 mod inspect;
 mod measure;
+mod new;
 mod policies;
 mod rendering;
 mod run;

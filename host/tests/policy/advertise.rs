@@ -203,7 +203,7 @@ fn what_several_plugins_say_adds_up() {
     let mut world = World::new([
         deciding("first", web(first)),
         deciding("second", web(second.clone())),
-        deciding("third", web(third.clone())),
+        deciding("third", web(third)),
     ])
     .having(&objects());
     world.has(

@@ -1,6 +1,7 @@
 //! What plugins make of a snapshot, with plugins that are plain functions.
 //!
 //! - `rules`, `advertise`, `peers`: what each answer does to the files, and what BIRD says of them;
+//! - `daemon`: what a running BIRD does with the functions;
 //! - `published`: what the view says of nodes and Services for plugins alone;
 //! - `hostile`: answers that are no good;
 //! - `failures`: what happens when a plugin fails, and afterwards;
@@ -13,6 +14,7 @@ mod advertise;
 #[path = "../behaviour/cluster.rs"]
 #[allow(dead_code)]
 mod cluster;
+mod daemon;
 mod failures;
 mod hostile;
 mod native;

@@ -184,7 +184,7 @@ fn some_rules(rules: &mut Rules, number: u64) -> Vec<Rule> {
     match number / 12 % 4 {
         0 => vec![rule(Action::Continue)],
         1 => vec![Rule {
-            prefixes: Some(PrefixCondition { any_of, negate: number % 2 == 0 }),
+            prefixes: Some(PrefixCondition { any_of, negate: number.is_multiple_of(2) }),
             ..rule(Action::Reject)
         }],
         2 => vec![Rule { operations, ..rule(Action::Accept) }, rule(Action::Reject)],
@@ -272,7 +272,7 @@ fn select(kv: &mut Kv<'_>, about: &Description, request: &Request) -> Answer {
             };
             let (Some(ip), Some(own)) = (ip, own) else { continue };
             let number = mix(about.seed, &["add", &all[at], &format!("{family:?}")]);
-            if number % 3 == 0
+            if number.is_multiple_of(3)
                 && ip != own
                 && request.this_node != Some(at as u32)
                 && taken.insert(format!("{ip:?}"))
@@ -447,7 +447,7 @@ fn check(settings: &tailorbird::engine::Settings, steps: &[Step]) -> Result<(), 
             }
             (Err(tracked), Err(scratch)) => prop_assert_eq!(tracked, scratch, "{}", what),
             (tracked, scratch) => {
-                prop_assert!(false, "{what}: {:?} and {:?}", tracked.is_ok(), scratch.is_ok())
+                prop_assert!(false, "{what}: {:?} and {:?}", tracked.is_ok(), scratch.is_ok());
             }
         }
         if outcome.is_ok_and(|derived| derived.errors.is_empty()) {

@@ -151,16 +151,22 @@ impl Guest {
         )
     }
 
-    /// The component, without a manifest.
-    pub fn bare(&self) -> Vec<u8> {
+    /// The core module, with what says which world of the contract it is of.
+    pub fn module(&self) -> Vec<u8> {
         let mut module = wat::parse_str(self.wat()).unwrap_or_else(|error| panic!("{error}\n{}", self.wat()));
         let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guest-sdk/wit");
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_path(&wit).unwrap();
         let world = resolve.select_world(&[package], Some(self.world)).unwrap();
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        module
+    }
+
+    /// The component, without a manifest.
+    pub fn bare(&self) -> Vec<u8> {
         let mut encoder = ComponentEncoder::default();
-        encoder.module(&module).unwrap().validate(true).encode().unwrap_or_else(|error| panic!("{error:?}"))
+        let encoder = encoder.module(&self.module()).unwrap().validate(true);
+        encoder.encode().unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     /// The manifest.
@@ -178,7 +184,7 @@ impl Guest {
     }
 }
 
-/// A component with one more custom section.
+/// A module or a component with one more custom section.
 pub fn with_section(mut component: Vec<u8>, name: &str, data: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     leb(&mut body, name.len());

@@ -12,12 +12,15 @@ use tailorbird_guest::{Direction, Family, Filter, Kv, Peering, Policy, Prefix, P
 
 pub use settings::Settings;
 
+/// Rules, and the prefixes of the cluster that they were made of.
+type Made = (Vec<Prefix>, RuleSet);
+
 /// The policy.
 #[derive(Debug, PartialEq)]
 pub struct Martians {
     settings: Settings,
     /// The last rules of each family and the prefixes of the cluster that they were made of, since sessions share rules.
-    made: [RefCell<Option<(Vec<Prefix>, RuleSet)>>; 2],
+    made: [RefCell<Option<Made>>; 2],
 }
 
 impl Policy for Martians {

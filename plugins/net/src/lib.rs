@@ -7,7 +7,7 @@ mod sets;
 
 use std::net::IpAddr;
 
-use tailorbird_guest::{Function, Functions, NoSettings, Policy, Prefix, export, manifest};
+use tailorbird_guest::{Function, Functions, NoSettings, Policy, export, manifest};
 
 use prefixes::Net;
 

@@ -90,7 +90,7 @@ impl RackReflectors {
             }
             let plan = Plan::new(topology, family, &self.settings);
             if !plan.has_reflectors() {
-                without = Some(family);
+                without = without.or(Some(family));
                 continue;
             }
             if let Some(group) = plan.unreached(family) {

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use tailorbird_guest::{AsNumber, Family, Node, Request};
 
-use crate::hash::{self, FnvMap};
+use crate::hash::{self, HashedMap};
 use crate::settings::Settings;
 
 /// The nodes of one AS, in groups.
@@ -39,17 +39,13 @@ impl<'a> Topology<'a> {
     /// The nodes of an AS.
     pub(crate) fn new(request: &Request<'a>, as_number: AsNumber, settings: &Settings) -> Self {
         let mut groups = Vec::new();
-        let mut places: FnvMap<&str, usize> = FnvMap::default();
+        let mut places: HashedMap<usize> = HashedMap::default();
         let mut members = Vec::with_capacity(request.nodes().len());
         for node in request.nodes().filter(|node| node.as_number() == as_number) {
-            let (mut group, mut chosen) = ("", node.cluster_id().is_some());
-            for (key, value) in node.labels() {
-                if key == settings.group_label {
-                    group = value;
-                }
-                chosen |= key == settings.reflector_label && value == settings.reflector_value;
-            }
-            let group = *places.entry(group).or_insert_with(|| {
+            let group = node.label(&settings.group_label).unwrap_or_default();
+            let chosen = node.cluster_id().is_some()
+                || node.label(&settings.reflector_label) == Some(&settings.reflector_value);
+            let group = *places.entry(hash::of(group)).or_insert_with(|| {
                 groups.push(group);
                 groups.len() - 1
             });

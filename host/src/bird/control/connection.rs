@@ -18,7 +18,7 @@ use super::reply::{Event, Parser, Reply};
 use super::status::Status;
 
 /// The longest time that is taken seriously; also no deadline overflows with it.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A connection that may do everything.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::connection::{Configured, Control};
+use super::connection::{Configured, Control, LONGEST};
 use super::error::{ControlError, Fault};
 use super::file::ConfigFile;
 use super::refusal::Refusal;
@@ -126,6 +126,13 @@ pub fn reload_confirmed(
     Attempt { socket, options, undo_after: Some(undo_after) }.run(verify)
 }
 
+/// How the wait for a configuration ended.
+enum Seen {
+    InForce(Status),
+    Not(NotInForce),
+    ShuttingDown,
+}
+
 struct Attempt<'a> {
     socket: &'a Path,
     options: &'a Reload,
@@ -154,10 +161,11 @@ impl Attempt<'_> {
             }
         }
         let status = match self.await_in_force(&mut control, begin) {
-            Ok(Ok(status)) => status,
-            Ok(Err(why)) if self.undo_after.is_some() => return self.undo(control, why.to_string()),
-            Ok(Err(why)) => return Reloaded::AcceptedNotInForce { why, waited: begin.elapsed() },
-            Err(ended) => return ended,
+            Ok(Seen::InForce(status)) => status,
+            Ok(Seen::Not(why)) if self.undo_after.is_some() => return self.undo(control, why.to_string()),
+            Ok(Seen::Not(why)) => return Reloaded::AcceptedNotInForce { why, waited: begin.elapsed() },
+            Ok(Seen::ShuttingDown) => return Reloaded::ShuttingDown,
+            Err(error) => return self.unreachable(error, true),
         };
         if let Some(undo_after) = self.undo_after {
             if let Err(why) = verify(&mut control) {
@@ -176,31 +184,27 @@ impl Attempt<'_> {
     }
 
     /// Waits until the configuration is in force that BIRD was told to read at `begin`.
-    fn await_in_force(
-        &self,
-        control: &mut Control,
-        begin: Instant,
-    ) -> Result<Result<Status, NotInForce>, Reloaded> {
-        let deadline = Instant::now() + self.options.in_force.min(Duration::from_secs(24 * 60 * 60));
+    fn await_in_force(&self, control: &mut Control, begin: Instant) -> Result<Seen, ControlError> {
+        let deadline = Instant::now() + self.options.in_force.min(LONGEST);
         let mut pause = PAUSES.0;
         loop {
-            let status = control.status().map_err(|error| self.unreachable(error, true))?;
+            let status = control.status()?;
             match status.state {
-                State::ShuttingDown => return Err(Reloaded::ShuttingDown),
+                State::ShuttingDown => return Ok(Seen::ShuttingDown),
                 State::UpToDate => {
                     let possible = begin.elapsed() + status.precision();
                     return Ok(match status.configuration_age() {
                         Some(age) if age > possible => {
-                            Err(NotInForce::Older { read: status.last_reconfiguration })
+                            Seen::Not(NotInForce::Older { read: status.last_reconfiguration })
                         }
-                        _ => Ok(status),
+                        _ => Seen::InForce(status),
                     });
                 }
                 State::Reconfiguring => {}
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Err(NotInForce::StillReconfiguring));
+                return Ok(Seen::Not(NotInForce::StillReconfiguring));
             }
             thread::sleep(pause.min(left));
             pause = (pause * 2).min(PAUSES.1);

@@ -220,6 +220,11 @@ impl Peerings {
         }
     }
 
+    /// The Secrets that BGPPeers refer to.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Name> {
+        self.by_secret.keys()
+    }
+
     /// The BGPPeers whose password stands in a Secret.
     pub(super) fn with_secret(&self, secret: &str) -> impl Iterator<Item = &Name> {
         self.by_secret.get(secret).into_iter().flatten()

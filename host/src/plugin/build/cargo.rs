@@ -107,7 +107,7 @@ fn shared_target(toolchain: &Toolchain, package: &Package) -> Option<PathBuf> {
 /// Compiles a crate to a core module.
 pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> Result<Module, BuildError> {
     let Some(shared) = shared_target(toolchain, package) else {
-        return run(toolchain, None, dir, package);
+        return run(toolchain.cargo("build"), dir, package);
     };
     let lock = shared.join(".module");
     let fail = |error| BuildError::File { path: lock.clone(), error };
@@ -115,7 +115,9 @@ pub(super) fn compile(toolchain: &Toolchain, dir: &Path, package: &Package) -> R
     let file = File::create(&lock).map_err(fail)?;
     // Crates of one name have their modules in one place: nobody builds before the module is read.
     file.lock().map_err(fail)?;
-    run(toolchain, Some(&shared), dir, package)
+    let mut command = toolchain.cargo("build");
+    command.arg("--target-dir").arg(&shared);
+    run(command, dir, package)
 }
 
 /// A core module.
@@ -126,23 +128,14 @@ pub(super) struct Module {
     pub(super) bytes: Vec<u8>,
 }
 
-fn run(
-    toolchain: &Toolchain,
-    shared: Option<&Path>,
-    dir: &Path,
-    package: &Package,
-) -> Result<Module, BuildError> {
-    let mut command = toolchain.cargo("build");
-    if let Some(shared) = shared {
-        command.arg("--target-dir").arg(shared);
-    }
+fn run(mut command: Command, dir: &Path, package: &Package) -> Result<Module, BuildError> {
     command
         .args(["--lib", "--target", TARGET, "--profile=plugin"])
         .arg("--message-format=json-render-diagnostics");
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
-    command.args(without_paths(toolchain, dir));
+    command.arg("--config").arg(format!("target.{TARGET}.rustflags={}", remapped()));
     let program = PathBuf::from(command.get_program());
     let run = |error| BuildError::Run { program: program.clone(), error };
     let mut child =
@@ -166,22 +159,14 @@ fn run(
     }
 }
 
-/// Arguments after which a plugin does not tell where it was built: its panics name source files.
-///
-/// A flag that holds a crate's folder would have the standard library compiled for each crate; where that is compiled at all,
-/// unstable flags of cargo can be used too, and cargo has one that is not about a single folder.
-fn without_paths(toolchain: &Toolchain, dir: &Path) -> Vec<String> {
-    if let Toolchain::FromSource { .. } = toolchain {
-        return ["-Ztrim-paths", "--config", "profile.plugin.trim-paths='all'"].map(str::to_owned).into();
-    }
+/// Flags after which a plugin does not tell where it was built: its panics name source files, those of the crate without
+/// its folder. The same for every crate, or they could not share a standard library.
+fn remapped() -> toml::Value {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let places = [(dir.canonicalize().ok(), "plugin"), (home, "cargo")];
-    let flags = places.into_iter().filter_map(|(place, name)| {
-        Some(toml::Value::from(format!("--remap-path-prefix={}=/{name}", place?.to_str()?)))
-    });
-    let flags = toml::Value::Array(flags.collect());
-    vec!["--config".to_owned(), format!("target.{TARGET}.rustflags={flags}")]
+    let home = home.as_deref().and_then(Path::to_str);
+    let flag = home.map(|home| toml::Value::from(format!("--remap-path-prefix={home}=/cargo")));
+    toml::Value::Array(flag.into_iter().collect())
 }
 
 /// The module, if a line of cargo's tells of that of this crate.

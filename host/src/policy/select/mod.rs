@@ -77,8 +77,10 @@ pub(super) struct Selection {
     additions: Vec<Addition>,
     /// The sessions in `out` that are additions.
     added: BTreeSet<ItemKey>,
-    /// What the sessions in `out` that are changed or added were computed with.
+    /// What the question was last brought up to.
     context: Cluster,
+    /// Sessions in `out` that are changed were computed with other facts than those of `context`.
+    stale: bool,
     /// This node's cluster id.
     pub(super) cluster_id: Choice,
     /// The sessions that the plugin leaves.
@@ -89,7 +91,8 @@ impl Selection {
     /// Brings the sessions up to a snapshot; asks the plugin if its question, or what it read, is another now.
     ///
     /// # Errors
-    /// The plugin failed. What follows from `facts.on_error` has been done; with `keep` the sessions are as before.
+    /// The plugin failed. What follows from `facts.on_error` has been done; with `keep` the sessions mean nothing until
+    /// it is well.
     pub(super) fn update(
         &mut self,
         plugin: usize,
@@ -113,6 +116,7 @@ impl Selection {
         let outdated = self.asked.as_ref().is_none_or(|(at, reads)| reads.changed_since(*at, &snapshot.view));
         let context = std::mem::replace(&mut self.context, cluster.clone());
         let other_context = !context.same_beside_nodes(cluster);
+        self.stale |= other_context;
         // A filter that an answer names must be there, and so the answer may be no good any more.
         let unnamed = other_context && self.names_missing(cluster);
         let mut outcome = Ok(());
@@ -135,9 +139,9 @@ impl Selection {
             };
             self.additions = selected.additions;
             self.cluster_id = selected.cluster_id;
-            self.apply(Some(selected.outcomes), cluster, true);
+            self.apply(Some(selected.outcomes), cluster);
         } else if update.touched || other_context {
-            self.apply(None, cluster, other_context);
+            self.apply(None, cluster);
         }
         outcome
     }
@@ -168,9 +172,8 @@ impl Selection {
         changes.chain(additions).flatten().any(|name| !cluster.filters.exists(name.as_str()))
     }
 
-    /// Brings `out` up to the outcomes; without any to those that are kept. `all` computes every changed session
-    /// again, not only those whose candidate or change is another.
-    fn apply(&mut self, outcomes: Option<Vec<Outcome>>, cluster: &Cluster, all: bool) {
+    /// Brings `out` up to the outcomes; without any to those that are kept.
+    fn apply(&mut self, outcomes: Option<Vec<Outcome>>, cluster: &Cluster) {
         let additions: Vec<(ItemKey, Peer)> = self
             .additions
             .iter()
@@ -181,6 +184,7 @@ impl Selection {
         for (family, _, key) in self.added.difference(&now) {
             self.out[family.index()].remove(key);
         }
+        let all = std::mem::take(&mut self.stale);
         self.question.settle(outcomes, all, &mut self.out, |family, item, change| {
             peer(item).map(|peer| Item::Peer(changed(peer, change, family, cluster)))
         });

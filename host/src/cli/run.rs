@@ -1,0 +1,186 @@
+//! `tailorbird run` and `tailorbird confirm`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+
+use super::LogFormat;
+use super::cluster::TemplateArgs;
+use super::output::{self, Exit};
+use super::plugins::PluginArgs;
+use crate::daemon::LogLevel;
+use crate::daemon::config::Options;
+use crate::daemon::loader::Loader;
+use crate::daemon::{self, Again, Parts, Settings, Watched};
+use crate::delivery::Destination;
+use crate::engine::{Engine, Settings as EngineSettings};
+use crate::environment;
+use crate::pipeline::{Pipeline, Templates};
+use crate::resources::Defaults;
+use crate::syncer::{Files, Syncer, Workloads};
+use crate::types::Name;
+
+/// Where the daemon answers HTTP unless told otherwise.
+const HTTP: &str = "127.0.0.1:9179";
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Manifests that are followed: files, and folders (their *.yaml, *.yml and *.json). A later object replaces an
+    /// earlier one of its kind and name
+    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    objects: Vec<PathBuf>,
+    /// The node's name
+    #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
+    node: Name,
+    #[command(flatten)]
+    plugins: PluginArgs,
+    #[command(flatten)]
+    templates: TemplateArgs,
+    /// The folder that all files go to, instead of each template's own destination; it must be there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Where /livez, /readyz, /metrics and /status are answered; `none` for nowhere
+    #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
+    http: String,
+    /// How events are logged on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(super) log_format: LogFormat,
+}
+
+pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
+    let http = match args.http.as_str() {
+        "none" => None,
+        text => Some(
+            text.parse::<SocketAddr>()
+                .map_err(|_| anyhow!("--http {text}: not an address and port as {HTTP}, and not `none`"))?,
+        ),
+    };
+    let lookup = |name: &str| std::env::var(name).ok();
+    let watched = |path: &PathBuf| Watched::before_reading(path.clone());
+    let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
+    let configuration: Vec<Watched> = args.plugins.files()?.iter().map(watched).collect();
+    let options = options(args.plugins.file().as_deref())?;
+    let plugins = args.plugins.load()?;
+
+    let settings = environment::settings(args.node.clone(), &lookup)?;
+    let settings = EngineSettings { published: plugins.published().into(), ..settings };
+    let defaults = Defaults {
+        published: settings.published.clone(),
+        ..Defaults::new(settings.secret_namespace.clone())
+    };
+    let sources: Vec<Box<dyn Syncer>> = vec![
+        Box::new(Files::new(args.objects.clone(), defaults)),
+        Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))),
+    ];
+    let published = settings.published.clone();
+    let templates = Templates::load(args.templates.confdir.as_deref(), &args.node, &plugins)?;
+    let pipeline = Pipeline::new(Engine::new(settings), plugins, templates);
+    let fixed = Fixed {
+        to: args.out.clone().map_or(Destination::Own, Destination::Folder),
+        confdir: args.templates.confdir.clone(),
+        sockets: environment::bird_socket_folder(&lookup),
+    };
+    let settings = fixed.settings(options);
+    let (files, again) = (args.plugins.clone(), args.plugins.clone());
+    let reread = Box::new(move || {
+        let options = self::options(again.file().as_deref()).map_err(|error| error.to_string())?;
+        let plugins = again.reload()?;
+        if plugins.published() != *published {
+            return Err(
+                "the plugins read other keys than before, of which not all are kept: start the daemon anew"
+                    .to_owned(),
+            );
+        }
+        Ok(Again { plugins, settings: fixed.settings(options) })
+    });
+    daemon::run(Parts {
+        sources,
+        pipeline,
+        settings,
+        http,
+        templates: template_files,
+        configuration,
+        files_read: Box::new(move || files.files().ok()),
+        reread,
+        log,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What the command line and the environment say of the rounds, whatever the file says.
+struct Fixed {
+    to: Destination,
+    confdir: Option<PathBuf>,
+    sockets: Option<PathBuf>,
+}
+
+impl Fixed {
+    fn settings(&self, options: Options) -> Settings {
+        let sockets = self.sockets.clone().unwrap_or(options.sockets);
+        Settings {
+            to: self.to.clone(),
+            timing: options.timing,
+            guard: options.guard,
+            loader: Loader { method: options.reload, sockets, patience: options.reload_timeout },
+            probe: options.probe,
+            check_timeout: options.check_timeout,
+            confdir: self.confdir.clone(),
+        }
+    }
+}
+
+/// The daemon's part of the configuration file.
+fn options(file: Option<&Path>) -> anyhow::Result<Options> {
+    let Some(file) = file else { return Ok(Options::default()) };
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| anyhow!("{shown}: cannot be read: {error}"))?;
+    Options::parse(&text, file).map_err(|error| anyhow!("{shown}: {error}"))
+}
+
+/// Arguments of `confirm`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfirmArgs {
+    /// Where the daemon answers HTTP
+    #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
+    http: SocketAddr,
+}
+
+pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
+    let answer = ask(args.http, "POST", "/confirm")?;
+    let answer: serde_json::Value =
+        serde_json::from_str(&answer).map_err(|_| anyhow!("{}: this is no tailorbird daemon", args.http))?;
+    let groups: Vec<&str> =
+        answer["confirmed"].as_array().into_iter().flatten().filter_map(|group| group.as_str()).collect();
+    if groups.is_empty() {
+        output::print("nothing is held\n")?;
+    } else {
+        output::print(&format!("let through: {}\n", groups.join(", ")))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks a daemon on this machine; the body of its answer.
+fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
+    let time = Duration::from_secs(15);
+    let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
+    let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;
+    stream.set_read_timeout(Some(time)).map_err(fail)?;
+    stream.set_write_timeout(Some(time)).map_err(fail)?;
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).map_err(fail)?;
+    let mut answer = String::new();
+    stream.take(16 << 20).read_to_string(&mut answer).map_err(fail)?;
+    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
+        bail!("{address}: this is no tailorbird daemon")
+    };
+    if head.split_whitespace().nth(1) != Some("200") {
+        bail!("the daemon at {address} refuses: {}", body.trim());
+    }
+    Ok(body.to_owned())
+}

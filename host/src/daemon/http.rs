@@ -1,0 +1,140 @@
+//! What the daemon tells over HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::Command;
+use super::connections::Bounded;
+use super::metrics::Metrics;
+use super::status::{Board, Status, unready};
+
+/// The most requests that are answered at a time.
+const MAX_REQUESTS: usize = 16;
+
+/// The time that an answer may take.
+const TIME: Duration = Duration::from_secs(10);
+
+/// The largest body of a request, in bytes.
+const MAX_BODY: usize = 4096;
+
+/// How long the rounds may be busy with one group before the daemon counts as dead, besides the time that checks and
+/// reloads may take.
+const DEAD: Duration = Duration::from_secs(300);
+
+/// How long the rounds may be busy with one group before the daemon counts as not ready.
+const SLOW: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+struct Shared {
+    board: Board,
+    metrics: Arc<Metrics>,
+    commands: mpsc::Sender<Command>,
+    places: Arc<Semaphore>,
+    dead: Duration,
+}
+
+impl Shared {
+    /// Why the daemon is not ready.
+    fn reasons(&self, status: &Status) -> Vec<String> {
+        let mut reasons = unready(status);
+        let busy = self.metrics.busy_for();
+        if busy > SLOW {
+            reasons.push(format!("a check or a reload has been going on for {} s", busy.as_secs()));
+        }
+        reasons
+    }
+}
+
+/// Answers until the program ends. `steps` is the time that a check and a reload may take together.
+pub(super) async fn serve(
+    listener: TcpListener,
+    steps: Duration,
+    board: Board,
+    metrics: Arc<Metrics>,
+    commands: mpsc::Sender<Command>,
+) -> std::io::Result<()> {
+    let shared = Shared {
+        board,
+        metrics,
+        commands,
+        places: Arc::new(Semaphore::new(MAX_REQUESTS)),
+        dead: DEAD + steps,
+    };
+    let router = Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(text_of_metrics))
+        .route("/status", get(status))
+        .route("/confirm", post(confirm))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(shared.clone(), bounded))
+        .with_state(shared);
+    axum::serve(Bounded::new(listener), router).await
+}
+
+/// Bounds the number of requests and the time of each.
+async fn bounded(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let Ok(_place) = shared.places.try_acquire() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many requests at a time\n").into_response();
+    };
+    match tokio::time::timeout(TIME, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => (StatusCode::GATEWAY_TIMEOUT, "it took too long\n").into_response(),
+    }
+}
+
+async fn livez(State(shared): State<Shared>) -> Response {
+    let busy = shared.metrics.busy_for();
+    if busy > shared.dead {
+        let text = format!("one step has been going on for {} s\n", busy.as_secs());
+        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    }
+    "ok\n".into_response()
+}
+
+async fn readyz(State(shared): State<Shared>) -> Response {
+    let reasons = shared.reasons(&shared.board.read());
+    if reasons.is_empty() {
+        return "ok\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n").into_response()
+}
+
+async fn text_of_metrics(State(shared): State<Shared>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], shared.metrics.text()).into_response()
+}
+
+async fn status(State(shared): State<Shared>) -> Response {
+    let status = shared.board.read();
+    let reasons = shared.reasons(&status);
+    match serde_json::to_value(&*status) {
+        Ok(mut value) => {
+            value["ready"] = reasons.is_empty().into();
+            value["unready"] = reasons.into();
+            Json(value).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn confirm(State(shared): State<Shared>) -> Response {
+    let (answer, confirmed) = oneshot::channel();
+    if shared.commands.send(Command::Confirm(answer)).await.is_err() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n").into_response();
+    }
+    match confirmed.await {
+        Ok(groups) => Json(json!({ "confirmed": groups })).into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n").into_response(),
+    }
+}

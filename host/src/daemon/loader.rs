@@ -1,0 +1,135 @@
+//! How BIRD comes to run what is on disk.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::status::{BirdStatus, SessionStatus};
+use crate::bird::check::Check;
+use crate::bird::control::{self, Control, Freshness, Neighbor, Reload, Reloaded};
+use crate::delivery::Group;
+
+/// The longest time for one probe.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What loads groups of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Method {
+    /// The files' own `reload_cmd` where there is one; else the control socket for the groups of BIRD's two daemons.
+    #[default]
+    Auto,
+    /// Nothing: somebody else tells BIRD.
+    None,
+}
+
+/// Loads groups and looks after the daemons that read them.
+#[derive(Debug, Clone)]
+pub struct Loader {
+    /// How.
+    pub method: Method,
+    /// The folder of the control sockets `bird.ctl` and `bird6.ctl`.
+    pub sockets: PathBuf,
+    /// The time that a command, or BIRD's answer, may take.
+    pub patience: Duration,
+}
+
+/// The daemon that reads a group, by its control socket's name.
+fn daemon(group: &str) -> Option<&'static str> {
+    match group {
+        "bird" => Some("bird.ctl"),
+        "bird6" => Some("bird6.ctl"),
+        _ => None,
+    }
+}
+
+impl Loader {
+    /// The control socket of the daemon that reads a group, if this loader uses one for it.
+    pub fn socket(&self, group: &Group) -> Option<PathBuf> {
+        let own = group.files.iter().any(|file| file.reload_cmd.is_some());
+        match self.method {
+            Method::Auto if !own => daemon(&group.name).map(|name| self.sockets.join(name)),
+            _ => None,
+        }
+    }
+
+    /// Has the files of a group loaded, and waits until they are in force.
+    ///
+    /// # Errors
+    /// The step that failed, and why, in words.
+    pub fn load(&self, group: &Group) -> Result<(), (&'static str, String)> {
+        if self.method == Method::None {
+            return Ok(());
+        }
+        let mut commands: Vec<&str> =
+            group.files.iter().filter_map(|file| file.reload_cmd.as_deref()).collect();
+        commands.dedup();
+        let Some(first) = group.files.first() else { return Ok(()) };
+        for command in &commands {
+            let check = Check::Command((*command).to_owned());
+            check.run(&first.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+        }
+        let Some(socket) = self.socket(group) else { return Ok(()) };
+        let options = Reload { answer: self.patience, in_force: self.patience, ..Reload::default() };
+        match control::reload(&socket, &options) {
+            Reloaded::InForce { .. } => Ok(()),
+            other @ (Reloaded::AcceptedNotInForce { .. } | Reloaded::Undone { .. }) => {
+                Err(("verify", other.to_string()))
+            }
+            other => Err(("reload", other.to_string())),
+        }
+    }
+
+    /// Asks the daemon of a group how it is.
+    pub fn look(&self, group: &str) -> Option<BirdStatus> {
+        let socket = self.sockets.join(daemon(group)?);
+        if self.method == Method::None {
+            return None;
+        }
+        let mut status = BirdStatus {
+            group: group.to_owned(),
+            socket: socket.display().to_string(),
+            up: false,
+            error: None,
+            version: None,
+            sessions: Vec::new(),
+        };
+        match sessions(&socket) {
+            Ok((version, sessions)) => {
+                status.up = true;
+                status.version = Some(version);
+                status.sessions = sessions;
+            }
+            Err(reason) => status.error = Some(reason),
+        }
+        Some(status)
+    }
+
+    /// Whether the daemon of a group surely runs something older than its main file.
+    pub fn is_stale(&self, group: &Group) -> bool {
+        let Some(socket) = self.socket(group) else { return false };
+        let main = format!("{}.cfg", group.name);
+        let file = group.files.iter().find(|file| file.dest.file_name().is_some_and(|name| name == &*main));
+        let changed = file.and_then(|file| control::last_change(&file.dest).ok());
+        let probe = control::probe(&socket, PROBE_PATIENCE).ok();
+        matches!((changed, probe), (Some(at), Some(probe)) if probe.freshness(at) == Freshness::Stale)
+    }
+}
+
+fn sessions(socket: &Path) -> Result<(String, Vec<SessionStatus>), String> {
+    let control = Control::connect(socket, PROBE_PATIENCE).and_then(Control::restrict);
+    let mut control = control.map_err(|error| error.to_string())?;
+    let status = control.status().map_err(|error| error.to_string())?;
+    let protocols = control.protocols().map_err(|error| error.to_string())?;
+    let sessions = protocols.into_iter().filter_map(|protocol| {
+        let bgp = protocol.bgp?;
+        Some(SessionStatus {
+            name: protocol.name,
+            state: bgp.state.as_str().to_owned(),
+            neighbor: bgp.neighbor.map(|neighbor| match neighbor {
+                Neighbor::Address { address, .. } => address.to_string(),
+                Neighbor::Range { range } => range.to_string(),
+            }),
+            last_error: bgp.last_error,
+        })
+    });
+    Ok((status.version, sessions.collect()))
+}

@@ -1,0 +1,110 @@
+//! What is told over HTTP, and its bounds.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::common::SECRET;
+use crate::world::World;
+
+/// The families of a text in the form of OpenMetrics, with their kinds. A line that is none is a failure.
+fn families(text: &str) -> BTreeMap<String, String> {
+    let mut families = BTreeMap::new();
+    let mut ended = false;
+    for line in text.lines() {
+        assert!(!ended, "a line behind the end: {line}");
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(families.insert(name.to_owned(), kind.to_owned()).is_none(), "{name} twice");
+        } else if line == "# EOF" {
+            ended = true;
+        } else if !line.starts_with("# HELP ") && !line.starts_with("# UNIT ") {
+            let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
+            let value = match rest.strip_prefix('{') {
+                Some(labels) => labels.rsplit_once("} ").unwrap_or_else(|| panic!("{line}")).1,
+                None => rest.trim_start(),
+            };
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            let known = families.keys().any(|family| {
+                name.strip_prefix(family.as_str())
+                    .is_some_and(|end| ["", "_total", "_sum", "_count", "_bucket"].contains(&end))
+            });
+            assert!(known, "a sample of no family: {line}");
+        }
+    }
+    assert!(ended, "the end is missing");
+    families
+}
+
+#[test]
+fn metrics_and_status_tell_everything_but_secrets() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", SECRET, true);
+    let (code, head, text) = daemon.ask("GET", "/metrics");
+    assert_eq!(code, 200);
+    assert!(head.contains("application/openmetrics-text"), "{head}");
+    let families = families(&text);
+    for (name, kind) in [("tailorbird_rounds", "counter"), ("tailorbird_phase_seconds", "histogram")] {
+        assert_eq!(families.get(name).map(String::as_str), Some(kind), "{text}");
+    }
+    for sample in [
+        "tailorbird_ready 1",
+        "tailorbird_bird_up{bird=\"bird6\"} 1",
+        "tailorbird_peers{family=\"v4\",kind=\"mesh\"} 1",
+        "tailorbird_bird_sessions{bird=\"bird\",state=\"Established\"} 1",
+        "tailorbird_group_in_force{group=\"bird\"} 1",
+    ] {
+        assert!(text.lines().any(|line| line == sample), "`{sample}` is missing: {text}");
+    }
+    let status = daemon.status();
+    assert_eq!((status["ready"].as_bool(), status["node"].as_str()), (Some(true), Some("worker-1")));
+    for shown in [text, status.to_string(), daemon.get("/readyz").1, daemon.log()] {
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+    assert_eq!(daemon.get("/livez"), (200, "ok\n".to_owned()));
+    assert_eq!(daemon.get("/readyz"), (200, "ok\n".to_owned()));
+}
+
+#[test]
+fn what_is_no_request_gets_its_answer_or_none_and_the_daemon_lives() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    for (method, path, code) in [
+        ("GET", "/", 404),
+        ("GET", "/../etc/passwd", 404),
+        ("GET", "/confirm", 405),
+        ("POST", "/status", 405),
+    ] {
+        assert_eq!(daemon.ask(method, path).0, code, "{method} {path}");
+    }
+    let say = |request: &[u8]| {
+        let mut stream = TcpStream::connect(daemon.http).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+        // The other side may end it in the middle.
+        drop(stream.write_all(request));
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer));
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let long = format!("GET /livez HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    for request in [b"\x00\x01\x02\r\n\r\n" as &[u8], b"GET\r\n\r\n", long.as_bytes()] {
+        let answer = say(request);
+        assert!(!answer.contains(" 200 "), "{answer}");
+    }
+    assert_eq!(daemon.get("/livez").0, 200);
+
+    // Whoever says nothing holds a place for some seconds and no longer, so others come through.
+    let begin = Instant::now();
+    let silent: Vec<TcpStream> = (0..80).map(|_| TcpStream::connect(daemon.http).unwrap()).collect();
+    assert_eq!(daemon.get("/livez").0, 200);
+    let mut first = &silent[0];
+    first.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    assert_eq!(first.read(&mut [0; 10]).unwrap_or(0), 0, "it is closed");
+    assert!(begin.elapsed() < Duration::from_secs(40));
+}

@@ -1,0 +1,182 @@
+//! Objects come, change and go.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::world::{World, peer, until};
+
+#[test]
+fn edits_and_deletions_are_followed() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", "10.0.0.254", true);
+
+    // Written in place, replaced by renaming, and deleted.
+    world.bench.put("objects/extra.yaml", &peer("10.9.0.1"));
+    world.shows("bird.cfg", "10.9.0.1", true);
+    world.put_peer("extra.yaml", "10.9.0.2");
+    world.shows("bird.cfg", "10.9.0.2", true);
+    world.shows("bird.cfg", "10.9.0.1", false);
+    fs::remove_file(world.path("objects/extra.yaml")).unwrap();
+    world.shows("bird.cfg", "10.9.0.2", false);
+    daemon.ready();
+    let group = daemon.group("bird");
+    assert_eq!(group["loaded_revision"], daemon.status()["rendered_revision"]);
+}
+
+#[test]
+fn a_projected_configmap_is_followed_when_its_link_is_replaced() {
+    let world = World::new();
+    let _birds = world.birds();
+    let objects = world.path("objects");
+    fs::rename(objects.join("cluster.yaml"), world.path("cluster.yaml")).unwrap();
+    let version = |number: u32, address: &str| {
+        let folder = objects.join(format!("..{number}"));
+        fs::create_dir(&folder).unwrap();
+        fs::copy(world.path("cluster.yaml"), folder.join("cluster.yaml")).unwrap();
+        fs::write(folder.join("peer.yaml"), peer(address)).unwrap();
+        symlink(format!("..{number}"), objects.join("..data_tmp")).unwrap();
+        fs::rename(objects.join("..data_tmp"), objects.join("..data")).unwrap();
+    };
+    version(1, "10.9.0.1");
+    for name in ["cluster.yaml", "peer.yaml"] {
+        symlink(format!("..data/{name}"), objects.join(name)).unwrap();
+    }
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", "10.9.0.1", true);
+    for number in 2..5 {
+        version(number, &format!("10.9.0.{number}"));
+        fs::remove_dir_all(objects.join(format!("..{}", number - 1))).unwrap();
+        world.shows("bird.cfg", &format!("10.9.0.{number}"), true);
+        world.shows("bird.cfg", "10.0.0.254", true);
+    }
+    daemon.ready();
+}
+
+#[test]
+fn while_the_folder_is_gone_the_files_stay_and_what_is_gone_afterwards_goes() {
+    let world = World::new();
+    let _birds = world.birds();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    let daemon = world.start();
+    daemon.ready();
+    let before = world.out("bird.cfg");
+
+    fs::rename(world.path("objects"), world.path("moved")).unwrap();
+    daemon.unready("source files: ");
+    assert_eq!(world.out("bird.cfg"), before);
+    assert_eq!(daemon.status()["sources"][0]["in_sync"], false);
+
+    // Another folder comes in its place, in which one object is missing.
+    fs::remove_file(world.path("moved/extra.yaml")).unwrap();
+    fs::create_dir(world.path("fresh")).unwrap();
+    fs::copy(world.path("moved/cluster.yaml"), world.path("fresh/cluster.yaml")).unwrap();
+    fs::rename(world.path("fresh"), world.path("objects")).unwrap();
+    world.shows("bird.cfg", "10.9.0.1", false);
+    daemon.ready();
+    world.put_peer("extra.yaml", "10.9.0.3");
+    world.shows("bird.cfg", "10.9.0.3", true);
+    let (_, metrics) = daemon.get("/metrics");
+    assert!(metrics.contains("tailorbird_source_lost_total{source=\"files\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_burst_of_changes_takes_a_handful_of_rounds_and_the_last_one_counts() {
+    let world = World::new();
+    world.bench.put(
+        "tailorbird.toml",
+        &crate::world::QUICK.replace("quiet = \"20ms\"", "quiet = \"100ms\"\nbound = \"1s\""),
+    );
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let before = daemon.status()["rounds"].as_u64().unwrap();
+    let begin = std::time::Instant::now();
+    for number in 0..1000u32 {
+        world.put_peer("extra.yaml", &format!("10.9.{}.{}", number / 250, number % 250 + 1));
+    }
+    let took = begin.elapsed().as_secs();
+    world.shows("bird.cfg", "10.9.3.250", true);
+    daemon.ready();
+    let rounds = daemon.status()["rounds"].as_u64().unwrap() - before;
+    // The bound lets through one a second, and the quiet period some more where the writer was held up.
+    assert!((1..=5 + 10 * (took + 1)).contains(&rounds), "{rounds} rounds in {took} s");
+    assert!(rounds < 100, "{rounds}");
+}
+
+#[test]
+fn what_changes_nothing_is_not_loaded() {
+    let world = World::new();
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let loads = bird.loads();
+    // A node far away gets a label that nobody selects by; then something that counts.
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: elsewhere, labels: {a: b}}\n";
+    world.put_object("node.yaml", node);
+    let told = |count: u64| {
+        until("the update was taken", || {
+            (daemon.status()["sources"][0]["updates"].as_u64()? >= count).then_some(())
+        });
+    };
+    told(daemon.status()["sources"][0]["updates"].as_u64().unwrap());
+    world.shows("bird.cfg", "10.0.0.254", true);
+    world.put_object("node.yaml", &node.replace("a: b", "a: c"));
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+    assert_eq!(bird.loads(), loads + 1);
+}
+
+#[test]
+fn a_mistake_in_a_file_takes_nothing_away_and_is_told_until_it_is_mended() {
+    let world = World::new();
+    let _birds = world.birds();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    let daemon = world.start();
+    daemon.ready();
+    for broken in ["kind: [", "\u{0}\u{1}\u{2}", "{\"apiVersion\": \"v1\", "] {
+        world.put_object("extra.yaml", broken);
+        daemon.unready("extra.yaml");
+        // Others go on, and nothing is lost.
+        let address = format!("10.8.0.{}", broken.len());
+        world.put_peer("other.yaml", &address);
+        world.shows("bird.cfg", &address, true);
+        world.shows("bird.cfg", "10.9.0.1", true);
+        world.put_peer("extra.yaml", "10.9.0.1");
+        daemon.ready();
+    }
+    world.put_object("extra.yaml", "");
+    world.shows("bird.cfg", "10.9.0.1", false);
+    daemon.ready();
+
+    // An object that is malformed has its name in the status, and its peer goes: nobody knows what it meant.
+    world.put_object("extra.yaml", &peer("10.9.0.7").replace("65001", "nonsense"));
+    until("the object is reported", || {
+        daemon.status()["objects"]
+            .as_array()?
+            .iter()
+            .any(|o| o["object"].to_string().contains("p-10-9-0-7"))
+            .then_some(())
+    });
+    world.shows("bird.cfg", "10.9.0.7", false);
+}
+
+#[test]
+fn a_secret_that_changes_or_goes_is_enough_to_render_anew() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", crate::common::SECRET, true);
+    let cluster = fs::read_to_string(world.path("objects/cluster.yaml")).unwrap();
+    world.put_object("cluster.yaml", &cluster.replace(crate::common::SECRET, "another-word"));
+    world.shows("bird.cfg", "another-word", true);
+    let (rest, _) = cluster.rsplit_once("---").unwrap();
+    world.put_object("cluster.yaml", rest);
+    world.shows("bird.cfg", "password", false);
+    assert!(!daemon.log().contains(crate::common::SECRET) && !daemon.log().contains("another-word"));
+}
