@@ -1,4 +1,5 @@
-# make setup   finds or unpacks what the tests and the demo need
+# make setup   finds or brings what the tests and the demo need: BIRD 1.x, and a compiler for plugins
+#              (rustup target add wasm32-unknown-unknown, or as root Debian's rustc-web cargo-web rust-web-src lld-19)
 # make plugins builds the plugins of plugins/ into target/plugins
 # make demo    renders the example clusters for one node each, has BIRD check them, and shows what plugins change
 # make test    everything that must hold before a change goes in

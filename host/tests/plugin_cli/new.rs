@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use tailorbird::plugin::build::{Machine, Toolchain};
 
 use crate::common::{Bench, Ran};
 
@@ -88,6 +91,11 @@ fn nothing_is_written_over() {
 #[test]
 fn a_new_crate_builds_and_passes_its_tests() {
     let bench = Bench::new();
+    if let Err(reason) = Toolchain::find(&Machine::here(&bench.path("."))) {
+        // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
+        writeln!(std::io::stderr(), "skipped: new crates were not built, for {reason}").unwrap();
+        return;
+    }
     let cargo = |folder: &Path, arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.env_clear().args(arguments).current_dir(folder);
