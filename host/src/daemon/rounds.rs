@@ -343,10 +343,7 @@ impl Rounds {
         let Some(rendered) = &self.rendered else { return };
         let mut birds = Vec::new();
         for group in &rendered.groups {
-            if self.settings.loader.socket(group).is_none() {
-                continue;
-            }
-            let Some(seen) = self.settings.loader.look(&group.name) else { continue };
+            let Some((seen, stale)) = self.settings.loader.look(group) else { continue };
             let before = self.status.birds.iter().find(|bird| bird.group == group.name);
             if before.is_some_and(|before| before.up != seen.up) || before.is_none() {
                 match &seen.error {
@@ -355,10 +352,7 @@ impl Rounds {
                 }
             }
             let came = seen.up && before.is_some_and(|before| !before.up);
-            if seen.up
-                && self.groups.is_in_force(&group.name)
-                && (came || self.settings.loader.is_stale(group))
-            {
+            if seen.up && self.groups.is_in_force(&group.name) && (came || stale) {
                 tracing::warn!(group = group.name, "BIRD may run something else than what is on disk");
                 self.groups.doubt(&group.name);
             }

@@ -16,8 +16,8 @@ fn resource(world: &World, name: &str, template: &str) {
 #[test]
 fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     let world = World::new();
-    resource(&world, "a", "{{#each_item peers}}{{address}}\n{{/each_item}}");
-    resource(&world, "b", "{{#each_item peers}}{{address}} b\n{{/each_item}}");
+    resource(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
     let mut command = world.command();
     command.arg("--confdir").arg(world.path("confdir"));
     let daemon = world.start_as(command);
@@ -32,7 +32,7 @@ fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
         world.put_peer("extra.yaml", &address);
         world.shows("a.txt", &address, true);
         world.shows("b.txt", &address, false);
-        resource(&world, "b", "{{#each_item peers}}{{address}} b\n{{/each_item}}");
+        resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
         world.shows("b.txt", &format!("{address} b"), true);
         daemon.ready();
     }
