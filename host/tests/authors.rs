@@ -129,6 +129,8 @@ fn every_command_of_the_page_does_what_it_says() {
         // What is compiled is kept from one run of the tests to the next.
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugins"))
         .env("CARGO_NET_OFFLINE", "true")
+        // A test changes no toolchain.
+        .env("RUSTUP_AUTO_INSTALL", "0")
         .current_dir(&here)
         .args(["-c", &script(&steps, &words)])
         .stdin(Stdio::null());

@@ -38,6 +38,8 @@ fn with_compilers(mut command: Command) -> Command {
     }
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugins"));
     command.env("CARGO_NET_OFFLINE", "true");
+    // A test changes no toolchain.
+    command.env("RUSTUP_AUTO_INSTALL", "0");
     command
 }
 
