@@ -141,13 +141,8 @@ fn each_plugin_answers_as_its_cases_say() {
     for name in PLUGINS {
         let cases = repository().join("plugins").join(name).join("cases");
         let component = components().join(name).with_extension("wasm");
-        let output = tailorbird([
-            Path::new("plugin"),
-            Path::new("test"),
-            &component,
-            Path::new("--cases"),
-            &cases,
-        ]);
+        let output =
+            tailorbird([Path::new("plugin"), Path::new("test"), &component, Path::new("--cases"), &cases]);
         let told = succeed(&output);
         assert!(String::from_utf8_lossy(&output.stdout).contains(" 0 failed"), "{name}: {told}");
     }
@@ -160,7 +155,12 @@ fn reflectors_take_the_place_of_most_sessions() {
     let dropped = before.keys().filter(|name| !after.contains_key(*name)).count();
     assert!(part(dropped, before.len()) > 0.5);
     // Other sessions are left as they were.
-    assert!(before.iter().filter(|((_, name), _)| !name.starts_with("Mesh_")).all(|(key, session)| after[key] == *session));
+    assert!(
+        before
+            .iter()
+            .filter(|((_, name), _)| !name.starts_with("Mesh_"))
+            .all(|(key, session)| after[key] == *session)
+    );
 }
 
 #[test]
@@ -169,7 +169,10 @@ fn a_drained_node_marks_what_all_sessions_export() {
         let (before, after) = (render(node, &[]), render(node, &["drain"]));
         let (before, after) = (before.sessions(), after.sessions());
         let exports = |sessions: &BTreeMap<(&str, &str), &str>| -> Vec<String> {
-            sessions.values().map(|session| between(session, "export filter {", "\n  };").to_owned()).collect()
+            sessions
+                .values()
+                .map(|session| between(session, "export filter {", "\n  };").to_owned())
+                .collect()
         };
         let changed = exports(&before).iter().zip(&exports(&after)).filter(|(a, b)| a != b).count();
         assert_eq!(changed, if drained { before.len() } else { 0 }, "{node}");
@@ -197,8 +200,11 @@ fn sessions_with_switches_refuse_martians() {
     let (before, after) = (render("e1-2", &[]), render("e1-2", &["martians"]));
     let (before, after) = (before.sessions(), after.sessions());
     let import = |session: &&str| between(session, "import filter {", "\n  };").to_owned();
-    let changed: Vec<_> =
-        before.iter().filter(|(key, session)| import(session) != import(&after[*key])).map(|((_, name), _)| *name).collect();
+    let changed: Vec<_> = before
+        .iter()
+        .filter(|(key, session)| import(session) != import(&after[*key]))
+        .map(|((_, name), _)| *name)
+        .collect();
     part(changed.len(), before.len());
     assert_eq!(changed, ["Node_172_20_1_1", "Node_2001_db8_20_1__1"]);
 }
@@ -207,7 +213,8 @@ fn sessions_with_switches_refuse_martians() {
 fn a_template_calls_functions() {
     let probes = render("e1-2", &["net"]).files["probes.yaml"].clone();
     let lines: Vec<&str> = probes.lines().filter(|line| line.starts_with("- ")).collect();
-    let called = lines.iter().filter(|line| line.contains("second: ") || line.contains("last: 10.64.0.126")).count();
+    let called =
+        lines.iter().filter(|line| line.contains("second: ") || line.contains("last: 10.64.0.126")).count();
     part(called, lines.len());
     assert!(probes.contains("first: 10.64.0.65, last: 10.64.0.126, pool: 10.64.0.0/16"), "{probes}");
 }
