@@ -8,11 +8,12 @@ mod bird;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use tailorbird::plugin::build::build;
+use tailorbird::plugin::build::{Machine, Toolchain, build};
 
 const PLUGINS: [&str; 5] = ["rack-reflectors", "drain", "service-policy", "martians", "net"];
 
@@ -25,6 +26,14 @@ fn repository() -> &'static Path {
 
 fn example(path: &str) -> String {
     repository().join("examples/plugins").join(path).display().to_string()
+}
+
+/// Whether the plugins cannot be built here; it says so.
+fn nothing_compiles() -> bool {
+    let Err(reason) = Toolchain::find(&Machine::here(repository())) else { return false };
+    // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
+    writeln!(std::io::stderr(), "skipped: the default plugins were not built, for {reason}").unwrap();
+    true
 }
 
 /// The folder with the components, built once.
@@ -138,6 +147,9 @@ fn between<'a>(session: &'a str, from: &str, to: &str) -> &'a str {
 
 #[test]
 fn each_plugin_answers_as_its_cases_say() {
+    if nothing_compiles() {
+        return;
+    }
     for name in PLUGINS {
         let cases = repository().join("plugins").join(name).join("cases");
         let component = components().join(name).with_extension("wasm");
@@ -150,6 +162,9 @@ fn each_plugin_answers_as_its_cases_say() {
 
 #[test]
 fn reflectors_take_the_place_of_most_sessions() {
+    if nothing_compiles() {
+        return;
+    }
     let (before, after) = (render("e1-2", &[]), render("e1-2", &["rack-reflectors"]));
     let (before, after) = (before.sessions(), after.sessions());
     let dropped = before.keys().filter(|name| !after.contains_key(*name)).count();
@@ -165,6 +180,9 @@ fn reflectors_take_the_place_of_most_sessions() {
 
 #[test]
 fn a_drained_node_marks_what_all_sessions_export() {
+    if nothing_compiles() {
+        return;
+    }
     for (node, drained) in [("e1-2", true), ("w2-4", true), ("w1-1", false)] {
         let (before, after) = (render(node, &[]), render(node, &["drain"]));
         let (before, after) = (before.sessions(), after.sessions());
@@ -181,6 +199,9 @@ fn a_drained_node_marks_what_all_sessions_export() {
 
 #[test]
 fn services_decide_on_their_routes() {
+    if nothing_compiles() {
+        return;
+    }
     let (before, after) = (render("e1-2", &[]), render("e1-2", &["service-policy"]));
     let (routes, left) = (before.service_routes(), after.service_routes());
     let policies = after.files["bird.cfg"].clone() + &after.files["bird6.cfg"];
@@ -197,6 +218,9 @@ fn services_decide_on_their_routes() {
 
 #[test]
 fn sessions_with_switches_refuse_martians() {
+    if nothing_compiles() {
+        return;
+    }
     let (before, after) = (render("e1-2", &[]), render("e1-2", &["martians"]));
     let (before, after) = (before.sessions(), after.sessions());
     let import = |session: &&str| between(session, "import filter {", "\n  };").to_owned();
@@ -211,6 +235,9 @@ fn sessions_with_switches_refuse_martians() {
 
 #[test]
 fn a_template_calls_functions() {
+    if nothing_compiles() {
+        return;
+    }
     let probes = render("e1-2", &["net"]).files["probes.yaml"].clone();
     let lines: Vec<&str> = probes.lines().filter(|line| line.starts_with("- ")).collect();
     let called =
@@ -221,6 +248,9 @@ fn a_template_calls_functions() {
 
 #[test]
 fn bird_accepts_what_all_of_them_make() {
+    if nothing_compiles() {
+        return;
+    }
     let Some(birds) = bird::Birds::find() else {
         println!("SKIPPED: there is no bird and bird6 (TAILORBIRD_BIRD1, or on the PATH)");
         return;
