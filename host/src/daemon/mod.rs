@@ -183,7 +183,8 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
     let now = Instant::now();
-    let rounds = Rounds::new(settings, pipeline, names, board, metrics.clone(), secrets, log, now);
+    let outputs = Outputs { board, metrics: metrics.clone(), secrets, log };
+    let rounds = Rounds::new(settings, pipeline, names, outputs, now);
     for (place, source) in sources.into_iter().enumerate() {
         tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone())));
     }
@@ -207,7 +208,7 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     let (again, mut reload) = mpsc::channel::<()>(1);
     if !configuration.is_empty() {
         let again = again.clone();
-        follow(configuration, move || files_read(), move || again.blocking_send(()).is_ok())
+        follow(configuration, files_read, move || again.blocking_send(()).is_ok())
             .map_err(system("start a thread"))?;
     }
     loop {

@@ -80,17 +80,24 @@ pub(super) struct Rounds {
 /// Told whenever the objects want something else to be logged; with nothing when they say nothing about it.
 pub type LogLevel = Box<dyn FnMut(Option<LogSeverity>) + Send>;
 
+/// Whom the rounds tell what they do.
+pub(super) struct Outputs {
+    pub(super) board: Board,
+    pub(super) metrics: Arc<Metrics>,
+    /// The Secrets that are needed.
+    pub(super) secrets: watch::Sender<Arc<BTreeSet<Name>>>,
+    pub(super) log: LogLevel,
+}
+
 impl Rounds {
     pub(super) fn new(
         settings: Settings,
         pipeline: Pipeline,
         sources: Vec<String>,
-        board: Board,
-        metrics: Arc<Metrics>,
-        secrets: watch::Sender<Arc<BTreeSet<Name>>>,
-        log: LogLevel,
+        outputs: Outputs,
         now: Instant,
     ) -> Self {
+        let Outputs { board, metrics, secrets, log } = outputs;
         let sources = sources
             .into_iter()
             .map(|name| SourceStatus {
