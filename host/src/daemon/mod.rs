@@ -31,7 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
 use metrics::Metrics;
-use rounds::{CONFIGURATION, Rounds, TEMPLATES};
+use rounds::{CONFIGURATION, Outputs, Rounds, TEMPLATES};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
