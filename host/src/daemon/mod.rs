@@ -149,17 +149,8 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
 async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, DaemonError> {
-    let Parts {
-        sources,
-        pipeline,
-        settings,
-        http,
-        templates,
-        configuration,
-        mut files_read,
-        mut reread,
-        log,
-    } = parts;
+    let Parts { sources, pipeline, settings, http, templates, configuration, files_read, mut reread, log } =
+        parts;
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }
