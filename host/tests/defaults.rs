@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/bird.rs"]
-#[allow(unreachable_pub)]
+#[allow(dead_code, unreachable_pub)]
 mod bird;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,8 @@ fn example(path: &str) -> String {
 fn nothing_compiles() -> bool {
     let Err(reason) = Toolchain::find(&Machine::here(repository())) else { return false };
     // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
-    writeln!(std::io::stderr(), "skipped: the default plugins were not built, for {reason}").unwrap();
+    let mut out = std::io::stderr();
+    writeln!(out, "skipped: the default plugins were not built, for {reason}").unwrap();
     true
 }
 
