@@ -114,7 +114,12 @@ fn a_new_crate_builds_and_passes_its_tests() {
         };
         tailorbird("plugin build --out it.wasm").ends(0).prints("it.wasm\n").prints("sha256");
         tailorbird("plugin test").ends(0).prints("0 failed");
-        tailorbird("plugin inspect it.wasm").ends(0).prints(&format!("my-{kind}"));
+        let inspected = tailorbird("plugin inspect it.wasm").prints(&format!("my-{kind}"));
+        match kind {
+            // It cannot be configured without settings, and says what is missing.
+            "filter" => inspected.ends(1).tells("settings: missing field `community`"),
+            _ => inspected.ends(0),
+        };
     }
     // What a panic says is in the log.
     let source = bench.path("my-functions/src/lib.rs");
