@@ -1,6 +1,6 @@
 //! The daemon: sources in, files in force out, for years.
 //!
-//! The rounds ([`rounds`]) run on a thread of their own and block as they like; sources, HTTP and signals are
+//! The rounds (`rounds`) run on a thread of their own and block as they like; sources, HTTP and signals are
 //! asynchronous and only send them messages. What to do when is pure: [`schedule`], [`guard`].
 
 pub mod config;
