@@ -31,7 +31,8 @@ can_compile_plugins() {
 bring_wasm() {
   if command -v rustup >/dev/null; then
     echo "adding the target $wasm to the Rust toolchain" >&2
-    if timeout 300 rustup target add "$wasm" >&2; then return; fi
+    # The target alone: no other toolchain in the place of this one.
+    if RUSTUP_AUTO_INSTALL=0 timeout 300 rustup target add "$wasm" >&2; then return; fi
   fi
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     local packages=(rustc-web cargo-web rust-web-src lld-19)
