@@ -7,7 +7,6 @@ use super::status::{BirdStatus, SessionStatus};
 use crate::bird::check::Check;
 use crate::bird::control::{self, Control, ControlError, Freshness, Neighbor, Probe, Reload, Reloaded};
 use crate::delivery::Group;
-use crate::render::RenderedFile;
 
 /// The longest time for each answer to a probe.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
@@ -33,21 +32,12 @@ pub struct Loader {
     pub patience: Duration,
 }
 
-/// The daemon that reads a group, by its control socket's name.
-fn daemon(group: &str) -> Option<&'static str> {
-    match group {
-        "bird" => Some("bird.ctl"),
-        "bird6" => Some("bird6.ctl"),
-        _ => None,
-    }
-}
-
 impl Loader {
     /// The control socket of the daemon that reads a group, if this loader uses one for it.
     pub fn socket(&self, group: &Group) -> Option<PathBuf> {
         let own = group.files.iter().any(|file| file.reload_cmd.is_some());
         match self.method {
-            Method::Auto if !own => daemon(&group.name).map(|name| self.sockets.join(name)),
+            Method::Auto if !own => group.daemon().map(|daemon| self.sockets.join(daemon.socket())),
             _ => None,
         }
     }
@@ -93,10 +83,7 @@ impl Loader {
         };
         match ask(&socket) {
             Ok((probe, sessions)) => {
-                let main = format!("{}.cfg", group.name);
-                let named = |file: &&RenderedFile| file.dest.file_name().is_some_and(|name| name == &*main);
-                let file = group.files.iter().find(named);
-                let changed = file.and_then(|file| control::last_change(&file.dest).ok());
+                let changed = group.main_file().and_then(|file| control::last_change(&file.dest).ok());
                 let stale = changed.is_some_and(|at| probe.freshness(at) == Freshness::Stale);
                 status.up = true;
                 status.version = Some(probe.status.version);

@@ -321,5 +321,6 @@ async fn work(
                 rounds.work(now);
             }
         }
+        rounds.publish();
     }
 }

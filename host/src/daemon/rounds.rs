@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, Groups, Means};
+use super::groups::{Did, GUARD, Groups, Means};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -54,20 +54,18 @@ pub struct Again {
 pub(super) struct Rounds {
     settings: Settings,
     pipeline: Pipeline,
-    sources: Vec<SourceStatus>,
     pending: Vec<Event>,
     /// The events since the last round in force were edits of peers or of the mesh.
     deliberate: bool,
     schedule: Schedule,
     groups: Groups,
-    /// The last rendering, until all of it is in force.
+    /// The last rendering.
     rendered: Option<Rendered>,
     /// What plugins failed at: tried again by itself.
     abandoned: Option<(String, Instant)>,
     backoff: Backoff,
     next_probe: Instant,
     status: Status,
-    begun: bool,
     board: Board,
     metrics: Arc<Metrics>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
@@ -118,7 +116,6 @@ impl Rounds {
         let mut rounds = Self {
             settings,
             pipeline,
-            sources,
             pending: Vec::new(),
             deliberate: false,
             schedule,
@@ -127,8 +124,7 @@ impl Rounds {
             abandoned: None,
             backoff: Backoff::default(),
             next_probe: now,
-            status: Status { version: env!("CARGO_PKG_VERSION"), node, ..Status::default() },
-            begun: false,
+            status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
             board,
             metrics,
             secrets,
@@ -151,7 +147,7 @@ impl Rounds {
 
     /// Takes what a source tells.
     pub(super) fn take(&mut self, told: Told, now: Instant) {
-        let Some(source) = self.sources.get_mut(told.source) else { return };
+        let Some(source) = self.status.sources.get_mut(told.source) else { return };
         let was = source.in_sync;
         let mut changed = false;
         source.updates += told.updates.len() as u64;
@@ -200,7 +196,6 @@ impl Rounds {
         if self.pending.len() >= 4096 {
             self.apply();
         }
-        self.publish();
     }
 
     fn apply(&mut self) {
@@ -220,9 +215,14 @@ impl Rounds {
         }
     }
 
+    /// Whether all that any source has is known.
+    fn in_sync(&self) -> bool {
+        self.status.sources.iter().all(|source| source.in_sync)
+    }
+
     /// When there is something to do.
     pub(super) fn next(&self) -> Instant {
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
+        let in_sync = self.in_sync();
         let work = [
             self.schedule.due().filter(|_| in_sync),
             self.groups.next().filter(|_| in_sync),
@@ -233,7 +233,7 @@ impl Rounds {
 
     /// Does what is due.
     pub(super) fn work(&mut self, now: Instant) {
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
+        let in_sync = self.in_sync();
         if !self.pending.is_empty() {
             self.apply();
         }
@@ -248,7 +248,6 @@ impl Rounds {
             self.probe();
             self.next_probe = Instant::now() + self.settings.probe;
         }
-        self.publish();
     }
 
     /// Renders, and brings what changed into force.
@@ -287,7 +286,6 @@ impl Rounds {
         self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
         self.groups.rendered(&rendered.groups);
-        self.begun = true;
         self.rendered = Some(rendered);
         self.advance(now);
     }
@@ -335,7 +333,7 @@ impl Rounds {
                 }
                 Did::Held => {
                     all = false;
-                    self.metrics.failed(&group.name, "guard");
+                    self.metrics.failed(&group.name, GUARD);
                 }
             }
         }
@@ -372,7 +370,7 @@ impl Rounds {
                 !self.groups.is_in_force(&group.name) && self.groups.is_due(&group.name, Instant::now())
             })
         });
-        if doubtful && self.sources.iter().all(|source| source.in_sync) {
+        if doubtful && self.in_sync() {
             self.advance(Instant::now());
         }
     }
@@ -385,6 +383,7 @@ impl Rounds {
         }
         if !confirmed.is_empty() {
             self.advance(now);
+            // Whoever confirmed looks at the status next.
             self.publish();
         }
         confirmed
@@ -406,10 +405,10 @@ impl Rounds {
     pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) -> bool {
         let plugins = plugins.unwrap_or_else(|| self.pipeline.plugins().clone());
         let node = self.pipeline.engine().settings().node.clone();
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
+        let in_sync = self.in_sync();
         let loaded = Templates::load(self.settings.confdir.as_deref(), &node, &plugins);
         let outcome = loaded.map_err(|error| error.to_string()).and_then(|templates| {
-            if !in_sync || !self.begun {
+            if !in_sync || self.rendered.is_none() {
                 self.pipeline.put(plugins, templates);
                 return Ok(None);
             }
@@ -428,7 +427,6 @@ impl Rounds {
             }
             Err(reason) => self.refuse(what, reason),
         }
-        self.publish();
         replaced
     }
 
@@ -438,7 +436,6 @@ impl Rounds {
             tracing::error!("{what} not reloaded, what was there before is in use: {reason}");
         }
         self.status.reloading.insert(what, reason);
-        self.publish();
     }
 
     fn note_plugins(&mut self, rendered: &Rendered) {
@@ -458,8 +455,7 @@ impl Rounds {
     }
 
     /// Puts the status up.
-    fn publish(&mut self) {
-        self.status.sources.clone_from(&self.sources);
+    pub(super) fn publish(&mut self) {
         self.status.groups = self.groups.status();
         let reports = self.pipeline.engine().reports().map(|report| ObjectStatus {
             severity: match report.severity {
