@@ -256,6 +256,10 @@ impl Outline {
     fn read(&mut self, bytes: &[u8]) -> Result<(), String> {
         let broken =
             |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
+        // What the parser says of other files is a listing of bytes.
+        if !bytes.starts_with(b"\0asm") {
+            return Err("is no component: it does not begin as WebAssembly does".to_owned());
+        }
         let mut depth = 0usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload.map_err(broken)? {
