@@ -15,6 +15,7 @@ mod config;
 mod facts;
 mod filters;
 mod hash;
+mod inquiry;
 mod keys;
 pub mod model;
 mod nodes;
@@ -37,11 +38,17 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use facts::Cluster;
+pub(crate) use batch::NoMesh;
 pub(crate) use facts::MeshFacts;
+pub(crate) use inquiry::{Claimant, PasswordState};
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
 pub use nodes::Node;
+pub(crate) use nodes::Presence;
+pub(crate) use peerings::{NoPeering, NotSelected, Pass};
+pub(crate) use pools::NoBlock;
+pub(crate) use routes::{Advertised, List, NoRange, NotAdvertised, Role};
 pub use reports::{Report, Severity};
-pub(crate) use sessions::{Own, client_of, session_name, waits_for};
+pub(crate) use sessions::{NoSession, Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::View;
 

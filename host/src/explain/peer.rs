@@ -1,0 +1,522 @@
+//! Has this node a session with an address?
+
+use std::net::IpAddr;
+
+use super::{
+    Found, Rule, State, family_name, labels_of, list, node_object, object, place, plugin_object, words,
+};
+use crate::engine::model::{CollectionId, Item, Peer};
+use crate::engine::{
+    Claimant, NoMesh, NoPeering, NoSession, Node, NotSelected, Pass, PasswordState, Severity, Snapshot,
+};
+use crate::policy::SessionSaid;
+use crate::resources::{BgpPeer, Kind, ObjectKey, RemoteEnd, Scope};
+use crate::types::{Family, Name};
+
+pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
+    let mut found = Found::default();
+    let family = Family::of(ip);
+    let sessions: Vec<&Peer> = sessions_of(state.snapshot(), family).filter(|peer| peer.ip == ip).collect();
+    found.present = !sessions.is_empty();
+    found.places = sessions.iter().map(|peer| place(family, "", &peer.name)).collect();
+    let with = state.engine.nodes_at(ip).find(|node| !state.is_this(node));
+    let whose = with.map(|node| format!(", an address of node {node}")).unwrap_or_default();
+    found.summary = match &sessions[..] {
+        [] => format!("node {} has no session with {ip}{whose}", state.this()),
+        all => {
+            let all: Vec<String> = all.iter().map(|peer| in_words(peer)).collect();
+            format!("node {} has a session with {ip}{whose}: {}", state.this(), all.join("; "))
+        }
+    };
+    if found.present {
+        claims(state, ip, &mut found);
+        mesh(state, ip, &mut found);
+        plugins(state, ip, &mut found);
+    } else {
+        plugins(state, ip, &mut found);
+        own_address(state, ip, &mut found);
+        claims(state, ip, &mut found);
+        near_misses(state, ip, &mut found);
+        mesh(state, ip, &mut found);
+        unknown(state, ip, &mut found);
+    }
+    for session in sessions {
+        filters(state, family, &session.origin.filters, &mut found);
+    }
+    reports(state, &mut found);
+    found
+}
+
+/// The sessions of a family.
+pub(super) fn sessions_of(snapshot: &Snapshot, family: Family) -> impl Iterator<Item = &Peer> {
+    let peers = &snapshot.model(family).collection(CollectionId::Peers).items;
+    peers.values().filter_map(|item| match &**item {
+        Item::Peer(peer) => Some(peer),
+        _ => None,
+    })
+}
+
+/// A session in a few words.
+pub(super) fn in_words(peer: &Peer) -> String {
+    let mut words = format!("{}, AS {}", peer.name, peer.as_number);
+    if let Some(port) = peer.port {
+        words += &format!(", port {port}");
+    }
+    if peer.passive {
+        words += ", waits for the other end to connect";
+    }
+    if let Some(id) = peer.rr_cluster_id {
+        words += &format!(", a client of this reflector (cluster id {id})");
+    }
+    if peer.password.is_some() {
+        words += ", with a password";
+    }
+    words
+}
+
+/// What plugins made of the sessions.
+fn plugins(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    for (session, plugin, said) in state.told.iter().flat_map(|told| told.of_address(ip)) {
+        let (rule, text) = match said {
+            SessionSaid::Dropped => (Rule::PluginDropped, format!("peers.select drops the session {session}")),
+            SessionSaid::DroppedByFailure => (
+                Rule::PluginFailed,
+                format!("peers.select failed, and with `on_error = \"reject\"` the session {session} is dropped"),
+            ),
+            SessionSaid::Changed(fields) => {
+                (Rule::PluginChanged, format!("peers.select changes {session}: {}", fields.join(", ")))
+            }
+            SessionSaid::Added => (Rule::PluginAdded, format!("peers.select adds the session {session}")),
+            SessionSaid::Rules { import, export } => {
+                let call = |way: &str, symbol: Option<String>| symbol.map(|symbol| format!("{way} calls {symbol}"));
+                let calls: Vec<String> = call("import", import).into_iter().chain(call("export", export)).collect();
+                (Rule::PluginChanged, format!("filter.rules: {session}: {}", calls.join(", ")))
+            }
+            SessionSaid::ClosedByFailure => (
+                Rule::PluginFailed,
+                format!("filter.rules failed, and with `on_error = \"reject\"` {session} takes and sends no route"),
+            ),
+        };
+        found.push(rule, plugin_object(plugin), text);
+    }
+}
+
+fn own_address(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    if state.engine.nodes_at(ip).any(|node| state.is_this(node)) {
+        let text = format!("{ip} is this node's own address, and a node has no session with itself");
+        found.push(Rule::OwnAddress, node_object(state.this()), text);
+    }
+}
+
+fn no_own_address(state: &State<'_>, family: Family, found: &mut Found) {
+    let text = format!(
+        "this node has no {} address, so it has no session of that family",
+        family_name(family)
+    );
+    found.push(Rule::NoOwnAddress, node_object(state.this()), text);
+}
+
+/// Who claims the address: the winner, what it comes to, and who lost against it.
+fn claims(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    for (key, claimants) in state.engine.claims_to(ip) {
+        let Some((winner, losers)) = claimants.split_first() else { continue };
+        let at = key.1.map(|port| format!("{ip} port {port}")).unwrap_or_else(|| ip.to_string());
+        claimed(state, &at, winner, found);
+        password(state, winner.peer, found);
+        match state.engine.session_at(&key) {
+            Some(Err(NoSession::NoOwnAddress)) => no_own_address(state, Family::of(ip), found),
+            Some(Err(NoSession::OwnAddress)) => own_address(state, ip, found),
+            Some(Ok(_)) | None => {}
+        }
+        for loser in losers {
+            let text = format!("leads to {at} too, and {}", why_it_lost(winner, loser));
+            found.push(Rule::FirstWins, peer_object(loser.peer), text);
+        }
+    }
+}
+
+fn claimed(state: &State<'_>, at: &str, claim: &Claimant<'_>, found: &mut Found) {
+    let Some((_, peer)) = state.engine.bgp_peers().find(|(name, _)| *name == claim.peer) else { return };
+    let remote = claim.remote;
+    let (rule, text) = match (&peer.remote, claim.pass) {
+        (_, Pass::Reverse) => (
+            Rule::ReversePeering,
+            format!(
+                "it leads here from node {remote} ({}; {}), so this is the way back to {at}",
+                scope_of(state, peer, remote),
+                leads_here(state, peer)
+            ),
+        ),
+        (Some(RemoteEnd::Nodes(selector)), _) => (
+            Rule::PeerSelector,
+            format!(
+                "peerSelector {selector:?} matches node {remote}, which has {at}; {}",
+                scope_of(state, peer, state.this().as_str())
+            ),
+        ),
+        (Some(RemoteEnd::Workloads), _) => (
+            Rule::LocalWorkload,
+            format!(
+                "the local workload {remote}, which has {at}, belongs to it; {}",
+                scope_of(state, peer, state.this().as_str())
+            ),
+        ),
+        (Some(RemoteEnd::Address(_)) | None, _) => (
+            Rule::PeerAddress,
+            format!("its peerIP is {at}; {}", scope_of(state, peer, state.this().as_str())),
+        ),
+    };
+    found.push(rule, peer_object(claim.peer), text);
+}
+
+/// Why a node is one of those that have a BGPPeer's peerings.
+fn scope_of(state: &State<'_>, peer: &BgpPeer, node: &str) -> String {
+    let who = if node == state.this().as_str() { "this node".to_owned() } else { format!("node {node}") };
+    match &peer.scope {
+        Scope::Global => "it is for every node".to_owned(),
+        Scope::Node(_) => format!("it is for {who} by name"),
+        Scope::Selector(selector) => format!("nodeSelector {selector:?} matches {who}"),
+    }
+}
+
+/// How a BGPPeer leads to this node.
+fn leads_here(state: &State<'_>, peer: &BgpPeer) -> String {
+    match &peer.remote {
+        Some(RemoteEnd::Nodes(selector)) => format!("peerSelector {selector:?} matches this node"),
+        Some(RemoteEnd::Address(endpoint)) => {
+            format!("its peerIP {} is an address of this node, {}", endpoint.ip, state.this())
+        }
+        Some(RemoteEnd::Workloads) | None => "it leads to no node".to_owned(),
+    }
+}
+
+/// The rule by which one claim stands before another.
+fn why_it_lost(winner: &Claimant<'_>, loser: &Claimant<'_>) -> String {
+    let first = peer_object(winner.peer);
+    match (winner.pass, loser.pass) {
+        (Pass::Global, Pass::Node | Pass::Reverse) => {
+            format!("{first}, which is for every node, comes before those of single nodes")
+        }
+        (Pass::Node, Pass::Reverse) => format!("{first}, which leads there itself, comes before a way back"),
+        _ if winner.peer != loser.peer => format!("{first} comes first, for its name sorts before this one's"),
+        _ => format!("{:?}, whose name sorts before {:?}, comes first", winner.remote, loser.remote),
+    }
+}
+
+fn password(state: &State<'_>, name: &Name, found: &mut Found) {
+    let peer = state.engine.bgp_peers().find(|(other, _)| *other == name);
+    let Some(at) = peer.and_then(|(_, peer)| peer.password.as_ref()) else { return };
+    let secret = ObjectKey {
+        kind: Kind::Secret,
+        namespace: Some(state.engine.settings().secret_namespace.clone()),
+        name: at.name.clone(),
+    };
+    let text = match state.engine.password(at) {
+        PasswordState::Found => format!("{} has its password in key {:?}", peer_object(name), &*at.key),
+        PasswordState::Missing(reason) => {
+            format!("{} has no password for now: {reason}", peer_object(name))
+        }
+        PasswordState::Unusable(reason) => format!("{} is left out: {reason}", peer_object(name)),
+    };
+    found.push(Rule::Password, secret.to_string(), text);
+}
+
+/// The mesh with the nodes that have the address. Why it is not there is told only when nothing else is.
+fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    let engine = state.engine;
+    let family = Family::of(ip);
+    for name in engine.nodes_at(ip).filter(|name| !state.is_this(name)) {
+        let default = || Some("BGPConfiguration default".to_owned());
+        let why = match engine.mesh_with(name, family) {
+            Some(Ok(_)) if engine.mesh_winner(ip) == Some(name) => {
+                let on = match engine.cluster_configuration() {
+                    Some(_) => "the mesh is on in it",
+                    None => "there is none, so the mesh is on",
+                };
+                let text = format!("{on}; node {name} has {ip}, and neither end is a route reflector");
+                found.push(Rule::Mesh, default(), text);
+                continue;
+            }
+            Some(Ok(_)) => {
+                let first = engine.mesh_winner(ip).map(ToString::to_string).unwrap_or_default();
+                let text = format!("has {ip} too, and the session of the mesh is with node {first}, whose name sorts first");
+                found.push(Rule::FirstWins, node_object(name), text);
+                continue;
+            }
+            Some(Err(why)) => why,
+            None => continue,
+        };
+        if found.present {
+            continue;
+        }
+        let reflector = |node: Option<&std::sync::Arc<Node>>| {
+            let id = node.and_then(|node| node.cluster_id()).map(|id| id.to_string()).unwrap_or_default();
+            format!("is a route reflector (cluster id {id}), and those are not in the mesh")
+        };
+        match why {
+            NoMesh::Off => found.push(
+                Rule::MeshOff,
+                default(),
+                format!("spec.nodeToNodeMeshEnabled is false, so the mesh has no session with node {name}, which has {ip}"),
+            ),
+            NoMesh::Reflector => {
+                found.push(Rule::Reflector, node_object(name), reflector(engine.node(name.as_str())));
+            }
+            NoMesh::ThisReflector => {
+                let this = state.this();
+                found.push(Rule::Reflector, node_object(this), reflector(engine.node(this.as_str())));
+            }
+            NoMesh::NoOwnAddress => no_own_address(state, family, found),
+            NoMesh::OwnAddress => own_address(state, ip, found),
+            // The node was found by its address.
+            NoMesh::ThisNode | NoMesh::NoAddress => {}
+        }
+    }
+}
+
+/// Why BGPPeers that have to do with the address lead to no peering with it here.
+fn near_misses(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    let engine = state.engine;
+    let nodes: Vec<&Name> = engine.nodes_at(ip).filter(|node| !state.is_this(node)).collect();
+    for (name, peer) in engine.bgp_peers() {
+        let here = engine.in_scope(name, state.this());
+        match &peer.remote {
+            Some(RemoteEnd::Address(endpoint)) if endpoint.ip == ip => {
+                if let Err(why) = engine.forward(name, "") {
+                    missed(state, name, peer, None, why, found);
+                }
+            }
+            Some(RemoteEnd::Nodes(_)) => {
+                for node in &nodes {
+                    // What means neither end has nothing to do with it.
+                    if let Err(why) = engine.forward(name, node.as_str())
+                        && forward_is_near(here, engine.is_remote(name, node), why)
+                    {
+                        missed(state, name, peer, Some(node), why, found);
+                    }
+                }
+            }
+            Some(RemoteEnd::Workloads) => {
+                let own = engine.workloads_at(ip).filter(|(_, of)| *of == Some(name));
+                for (workload, _) in own {
+                    if let Err(why) = engine.forward(name, workload.as_str()) {
+                        missed(state, name, peer, None, why, found);
+                    }
+                }
+            }
+            Some(RemoteEnd::Address(_)) | None => {}
+        }
+        for node in &nodes {
+            missed_reverse(state, name, peer, node, ip, found);
+        }
+    }
+}
+
+fn forward_is_near(here: Result<(), NotSelected>, remote: Result<(), NotSelected>, why: NoPeering) -> bool {
+    match why {
+        NoPeering::Scope(_) => remote.is_ok(),
+        NoPeering::Remote(_) => here.is_ok(),
+        _ => here.is_ok() && remote.is_ok(),
+    }
+}
+
+/// Why a BGPPeer leads to no peering from here to its remote end, which is a node or else what it names itself.
+fn missed(
+    state: &State<'_>,
+    name: &Name,
+    peer: &BgpPeer,
+    node: Option<&Name>,
+    why: NoPeering,
+    found: &mut Found,
+) {
+    let what = match node {
+        Some(node) => format!("it leads to node {node}, and "),
+        None => String::new(),
+    };
+    match why {
+        NoPeering::Scope(why) => {
+            let text = format!("{what}{}", not_in_scope(state, peer, state.this(), why));
+            found.push(Rule::NodeSelector, peer_object(name), text);
+        }
+        NoPeering::Remote(why) => {
+            let Some(node) = node else { return };
+            let text = format!(
+                "{}, and {}",
+                scope_of(state, peer, state.this().as_str()),
+                not_peer_selected(state, peer, node, why)
+            );
+            found.push(Rule::NotPeerSelected, peer_object(name), text);
+        }
+        NoPeering::Password => password(state, name, found),
+        NoPeering::Gateway => {
+            let gateway = peer.reachable_by.map(|ip| ip.to_string()).unwrap_or_default();
+            let text = format!("its gateway, reachableBy {gateway}, is not of the peer's family: the peer is left out");
+            found.push(Rule::GatewayFamily, peer_object(name), text);
+        }
+        NoPeering::NoRemoteEnd => {
+            found.push(Rule::NoRemoteEnd, peer_object(name), "it names no remote end");
+        }
+        // They are about another remote end than the one that was asked about.
+        NoPeering::OtherAddress
+        | NoPeering::OtherAs
+        | NoPeering::OtherPort
+        | NoPeering::OtherWorkload
+        | NoPeering::NoReverse
+        | NoPeering::NoAddress => {}
+    }
+}
+
+/// Why a BGPPeer of another node gives this one no way back to it.
+fn missed_reverse(
+    state: &State<'_>,
+    name: &Name,
+    peer: &BgpPeer,
+    node: &Name,
+    ip: IpAddr,
+    found: &mut Found,
+) {
+    let engine = state.engine;
+    let own = |name: &Name, ip| engine.nodes_at(ip).any(|other| other == name);
+    let in_scope = engine.in_scope(name, node).is_ok();
+    let leads_here_by_now = match &peer.remote {
+        Some(RemoteEnd::Nodes(_)) => engine.is_remote(name, state.this()).is_ok(),
+        Some(RemoteEnd::Address(endpoint)) => own(state.this(), endpoint.ip),
+        Some(RemoteEnd::Workloads) | None => false,
+    };
+    let both = in_scope && leads_here_by_now;
+    let (rule, text) = match engine.reverse(name, node) {
+        Ok(keys) if keys.iter().any(|key| key.0 == ip) => return,
+        Ok(_) => (
+            Rule::NoReversePeering,
+            "its peerIP is of the other family, and a way back by address is of the same family only".to_owned(),
+        ),
+        Err(NoPeering::Scope(why)) => (
+            Rule::NodeSelector,
+            format!("{}, and {}", leads_here(state, peer), not_in_scope(state, peer, node, why)),
+        ),
+        Err(NoPeering::Remote(why)) if in_scope => (
+            Rule::NotPeerSelected,
+            format!(
+                "{}, and {}",
+                scope_of(state, peer, node.as_str()),
+                not_peer_selected(state, peer, state.this(), why)
+            ),
+        ),
+        Err(NoPeering::NoReverse) if both => (
+            Rule::NoReversePeering,
+            format!("it leads from node {node} to this one, and its reversePeering is Manual: the way back needs a BGPPeer of its own"),
+        ),
+        Err(NoPeering::OtherAs) if in_scope => {
+            let as_number = engine.node(state.this().as_str()).and_then(|node| node.as_number());
+            let own = as_number.unwrap_or(engine.as_number());
+            let named = peer.as_number.unwrap_or(engine.as_number());
+            let text = format!("{}, but with AS {named}, and this node has AS {own}: it is taken for another router", leads_here(state, peer));
+            (Rule::NoReversePeering, text)
+        }
+        Err(NoPeering::OtherPort) if in_scope => {
+            let port = engine.listen_port(state.this());
+            let own = port.map_or("no port that is configured".to_owned(), |port| format!("port {port}"));
+            let text = format!("{}, but with a port, and this node listens on {own}: it is taken for another router", leads_here(state, peer));
+            (Rule::NoReversePeering, text)
+        }
+        Err(NoPeering::Password) if both && !peer.manual_reverse => return password(state, name, found),
+        Err(_) => return,
+    };
+    found.push(rule, peer_object(name), text);
+}
+
+fn not_in_scope(state: &State<'_>, peer: &BgpPeer, node: &Name, why: NotSelected) -> String {
+    match (&peer.scope, why) {
+        (Scope::Node(other), _) => format!("it is for node {other} alone"),
+        (Scope::Selector(selector), why) => unmatched(state, "nodeSelector", selector, node, why),
+        (Scope::Global, _) => "it is for every node".to_owned(),
+    }
+}
+
+fn not_peer_selected(state: &State<'_>, peer: &BgpPeer, node: &Name, why: NotSelected) -> String {
+    match &peer.remote {
+        Some(RemoteEnd::Nodes(selector)) => unmatched(state, "peerSelector", selector, node, why),
+        _ => "it names no nodes".to_owned(),
+    }
+}
+
+/// Why a selector does not match a node: the labels that it mentions, as the node has them.
+fn unmatched(state: &State<'_>, field: &str, selector: &str, node: &Name, why: NotSelected) -> String {
+    if why == NotSelected::Malformed {
+        return format!("{field} {selector:?} is malformed, and matches nothing");
+    }
+    let who = if state.is_this(node) { format!("this node, {node}") } else { format!("node {node}") };
+    let labels = state.engine.node(node.as_str()).map(|node| labels_of(selector, node.labels()));
+    match labels.filter(|labels| !labels.is_empty()) {
+        Some(labels) => format!("{field} {selector:?} does not match {who}: {labels}"),
+        None => format!("{field} {selector:?} does not match {who}"),
+    }
+}
+
+/// What is left to say of an address that nothing has to do with.
+fn unknown(state: &State<'_>, ip: IpAddr, found: &mut Found) {
+    let engine = state.engine;
+    let family = Family::of(ip);
+    for (workload, peer) in engine.workloads_at(ip) {
+        let of = peer.map_or("no BGPPeer".to_owned(), peer_object);
+        let known = peer.is_some_and(|peer| engine.bgp_peers().any(|(name, _)| name == peer));
+        if !known {
+            let text = format!("the local workload has {ip}, and belongs to {of}, which is not there");
+            found.push(Rule::LocalWorkload, object(Kind::Workload, workload), text);
+        }
+    }
+    if found.because.is_empty() {
+        let text = format!("no node has the address {ip}, no BGPPeer names it, and no local workload has it");
+        found.push(Rule::Unknown, None, text);
+    }
+    if engine.nodes_at(ip).next().is_none() {
+        let without = engine.nodes().filter(|(_, node)| node.address(family).is_none());
+        let names: Vec<&Name> = without.map(|(name, _)| name).collect();
+        if !names.is_empty() {
+            let text = format!("nodes without an {} address: {}", family_name(family), list(names, 5));
+            found.push(Rule::NodeWithoutAddress, None, text);
+        }
+        for (name, _) in engine.bgp_peers().filter(|(_, peer)| peer.remote.is_none()) {
+            found.push(Rule::NoRemoteEnd, peer_object(name), "it names no remote end: no peerIP and no selector");
+        }
+    }
+}
+
+/// The BGPFilters of a session, in order.
+fn filters(state: &State<'_>, family: Family, names: &[Name], found: &mut Found) {
+    let filters = &state.engine.snapshot().cluster.filters;
+    for name in names {
+        let (import, export) = filters.calls(std::slice::from_ref(name), family);
+        let closed = import.iter().chain(&export).any(|call| call.reject);
+        let text = if !filters.exists(name.as_str()) {
+            "there is no such BGPFilter, so it is skipped".to_owned()
+        } else if closed {
+            "it is malformed, so the session takes and sends no route".to_owned()
+        } else {
+            let call = |way: &str, calls: &[crate::engine::model::FilterCall]| {
+                let function = calls.first().and_then(|call| call.function.as_ref());
+                function.map_or(format!("no rules on {way}"), |symbol| format!("{way} calls {symbol}"))
+            };
+            format!("{}, {}", call("import", &import), call("export", &export))
+        };
+        found.push(Rule::Filter, object(Kind::BgpFilter, name), text);
+    }
+}
+
+/// What is wrong with the objects that were named; when there is no session, also with any that could have led to one.
+fn reports(state: &State<'_>, found: &mut Found) {
+    let named: Vec<String> = found.because.iter().filter_map(|reason| reason.object.clone()).collect();
+    let kinds = [Kind::BgpPeer, Kind::CalicoNode, Kind::KubeNode, Kind::Workload];
+    for report in state.engine.reports() {
+        let key = &report.error.object;
+        let object = key.to_string();
+        let lost = !found.present && report.severity == Severity::LeftOut && kinds.contains(&key.kind);
+        if lost || (kinds.contains(&key.kind) && named.contains(&object)) {
+            found.push(Rule::Report, object, words(report));
+        }
+    }
+}
+
+fn peer_object(name: &Name) -> String {
+    object(Kind::BgpPeer, name)
+}
