@@ -200,7 +200,10 @@ pub fn explain(state: &State<'_>, query: &Query) -> Explanation {
         notes.push(format!("nothing is rendered, and the files stay as they are, while this is so: {error}"));
     }
     if state.told.is_none() {
-        notes.push("plugins have not been asked about this revision, so what they change is not in this answer".into());
+        notes.push(
+            "plugins have not been asked about this revision, so what they change is not in this answer"
+                .into(),
+        );
     }
     Explanation {
         subject: query.to_string(),

@@ -78,23 +78,31 @@ pub(super) fn in_words(peer: &Peer) -> String {
 fn plugins(state: &State<'_>, ip: IpAddr, found: &mut Found) {
     for (session, plugin, said) in state.told.iter().flat_map(|told| told.of_address(ip)) {
         let (rule, text) = match said {
-            SessionSaid::Dropped => (Rule::PluginDropped, format!("peers.select drops the session {session}")),
+            SessionSaid::Dropped => {
+                (Rule::PluginDropped, format!("peers.select drops the session {session}"))
+            }
             SessionSaid::DroppedByFailure => (
                 Rule::PluginFailed,
-                format!("peers.select failed, and with `on_error = \"reject\"` the session {session} is dropped"),
+                format!(
+                    "peers.select failed, and with `on_error = \"reject\"` the session {session} is dropped"
+                ),
             ),
             SessionSaid::Changed(fields) => {
                 (Rule::PluginChanged, format!("peers.select changes {session}: {}", fields.join(", ")))
             }
             SessionSaid::Added => (Rule::PluginAdded, format!("peers.select adds the session {session}")),
             SessionSaid::Rules { import, export } => {
-                let call = |way: &str, symbol: Option<String>| symbol.map(|symbol| format!("{way} calls {symbol}"));
-                let calls: Vec<String> = call("import", import).into_iter().chain(call("export", export)).collect();
+                let call =
+                    |way: &str, symbol: Option<String>| symbol.map(|symbol| format!("{way} calls {symbol}"));
+                let calls: Vec<String> =
+                    call("import", import).into_iter().chain(call("export", export)).collect();
                 (Rule::PluginChanged, format!("filter.rules: {session}: {}", calls.join(", ")))
             }
             SessionSaid::ClosedByFailure => (
                 Rule::PluginFailed,
-                format!("filter.rules failed, and with `on_error = \"reject\"` {session} takes and sends no route"),
+                format!(
+                    "filter.rules failed, and with `on_error = \"reject\"` {session} takes and sends no route"
+                ),
             ),
         };
         found.push(rule, plugin_object(plugin), text);
@@ -109,10 +117,8 @@ fn own_address(state: &State<'_>, ip: IpAddr, found: &mut Found) {
 }
 
 fn no_own_address(state: &State<'_>, family: Family, found: &mut Found) {
-    let text = format!(
-        "this node has no {} address, so it has no session of that family",
-        family_name(family)
-    );
+    let text =
+        format!("this node has no {} address, so it has no session of that family", family_name(family));
     found.push(Rule::NoOwnAddress, node_object(state.this()), text);
 }
 
@@ -198,7 +204,9 @@ fn why_it_lost(winner: &Claimant<'_>, loser: &Claimant<'_>) -> String {
             format!("{first}, which is for every node, comes before those of single nodes")
         }
         (Pass::Node, Pass::Reverse) => format!("{first}, which leads there itself, comes before a way back"),
-        _ if winner.peer != loser.peer => format!("{first} comes first, for its name sorts before this one's"),
+        _ if winner.peer != loser.peer => {
+            format!("{first} comes first, for its name sorts before this one's")
+        }
         _ => format!("{:?}, whose name sorts before {:?}, comes first", winner.remote, loser.remote),
     }
 }
@@ -239,7 +247,9 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
             }
             Some(Ok(_)) => {
                 let first = engine.mesh_winner(ip).map(ToString::to_string).unwrap_or_default();
-                let text = format!("has {ip} too, and the session of the mesh is with node {first}, whose name sorts first");
+                let text = format!(
+                    "has {ip} too, and the session of the mesh is with node {first}, whose name sorts first"
+                );
                 found.push(Rule::FirstWins, node_object(name), text);
                 continue;
             }
@@ -350,7 +360,9 @@ fn missed(
         NoPeering::Password => password(state, name, found),
         NoPeering::Gateway => {
             let gateway = peer.reachable_by.map(|ip| ip.to_string()).unwrap_or_default();
-            let text = format!("its gateway, reachableBy {gateway}, is not of the peer's family: the peer is left out");
+            let text = format!(
+                "its gateway, reachableBy {gateway}, is not of the peer's family: the peer is left out"
+            );
             found.push(Rule::GatewayFamily, peer_object(name), text);
         }
         NoPeering::NoRemoteEnd => {
@@ -388,7 +400,8 @@ fn missed_reverse(
         Ok(keys) if keys.iter().any(|key| key.0 == ip) => return,
         Ok(_) => (
             Rule::NoReversePeering,
-            "its peerIP is of the other family, and a way back by address is of the same family only".to_owned(),
+            "its peerIP is of the other family, and a way back by address is of the same family only"
+                .to_owned(),
         ),
         Err(NoPeering::Scope(why)) => (
             Rule::NodeSelector,
@@ -404,19 +417,27 @@ fn missed_reverse(
         ),
         Err(NoPeering::NoReverse) if both => (
             Rule::NoReversePeering,
-            format!("it leads from node {node} to this one, and its reversePeering is Manual: the way back needs a BGPPeer of its own"),
+            format!(
+                "it leads from node {node} to this one, and its reversePeering is Manual: the way back needs a BGPPeer of its own"
+            ),
         ),
         Err(NoPeering::OtherAs) if in_scope => {
             let as_number = engine.node(state.this().as_str()).and_then(|node| node.as_number());
             let own = as_number.unwrap_or(engine.as_number());
             let named = peer.as_number.unwrap_or(engine.as_number());
-            let text = format!("{}, but with AS {named}, and this node has AS {own}: it is taken for another router", leads_here(state, peer));
+            let text = format!(
+                "{}, but with AS {named}, and this node has AS {own}: it is taken for another router",
+                leads_here(state, peer)
+            );
             (Rule::NoReversePeering, text)
         }
         Err(NoPeering::OtherPort) if in_scope => {
             let port = engine.listen_port(state.this());
             let own = port.map_or("no port that is configured".to_owned(), |port| format!("port {port}"));
-            let text = format!("{}, but with a port, and this node listens on {own}: it is taken for another router", leads_here(state, peer));
+            let text = format!(
+                "{}, but with a port, and this node listens on {own}: it is taken for another router",
+                leads_here(state, peer)
+            );
             (Rule::NoReversePeering, text)
         }
         Err(NoPeering::Password) if both && !peer.manual_reverse => return password(state, name, found),
@@ -477,7 +498,11 @@ fn unknown(state: &State<'_>, ip: IpAddr, found: &mut Found) {
             found.push(Rule::NodeWithoutAddress, None, text);
         }
         for (name, _) in engine.bgp_peers().filter(|(_, peer)| peer.remote.is_none()) {
-            found.push(Rule::NoRemoteEnd, peer_object(name), "it names no remote end: no peerIP and no selector");
+            found.push(
+                Rule::NoRemoteEnd,
+                peer_object(name),
+                "it names no remote end: no peerIP and no selector",
+            );
         }
     }
 }

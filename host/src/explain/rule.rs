@@ -118,6 +118,8 @@ rules! {
     NodeWithoutAddress = "node-without-address",
     /// A node's AS number and port.
     NodeAs = "node-as",
+    /// The sessions of this node that come of a BGPPeer.
+    NodeSession = "node-session",
     /// Labels of a node that selectors mention.
     NodeLabels = "node-labels",
 }

@@ -109,12 +109,7 @@ impl<'a> Told<'a> {
     }
 
     /// What plugins said of a route or block, by its key.
-    pub(crate) fn of_route(
-        &self,
-        family: Family,
-        id: CollectionId,
-        key: &str,
-    ) -> Vec<(&'a str, RouteSaid)> {
+    pub(crate) fn of_route(&self, family: Family, id: CollectionId, key: &str) -> Vec<(&'a str, RouteSaid)> {
         debug_assert!(COLLECTIONS.contains(&id));
         let key: ItemKey = (family, id, key.into());
         let said = self.overlay.state.advertising.iter().filter_map(|(place, advertising)| {
@@ -136,7 +131,8 @@ impl<'a> Told<'a> {
 }
 
 fn changed(decision: &Decision) -> RouteSaid {
-    let communities = decision.communities.iter().map(|community| format!("community {}", community.to_api()));
+    let communities =
+        decision.communities.iter().map(|community| format!("community {}", community.to_api()));
     let priority = decision.priority.map(|priority| format!("priority {}", priority.get()));
     let to = decision.to.as_ref().map(|to| to.iter().map(ToString::to_string).collect());
     RouteSaid::Changed { attributes: communities.chain(priority).collect(), to }

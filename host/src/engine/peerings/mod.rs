@@ -32,8 +32,8 @@ use crate::resources::{
 use crate::types::{AsNumber, ClusterId, Family, Name, Password, Port, Seconds, SecretKeyRef, ValueError};
 
 use active::Active;
-use compute::{address_peering, common, forward_pass, in_scope, node_peerings, reverse_families, selected};
 pub(crate) use compute::{NoPeering, NotSelected};
+use compute::{address_peering, common, forward_pass, in_scope, node_peerings, reverse_families, selected};
 
 /// A remote end as the keys of the view tell them apart.
 pub(crate) type PeeringKey = (IpAddr, Option<Port>);

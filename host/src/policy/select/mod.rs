@@ -69,7 +69,8 @@ pub(super) enum Fate {
 impl Change {
     /// The fields, in words.
     fn fields(&self) -> Vec<String> {
-        let next_hop = |mode: Option<&str>| mode.map_or("next hop automatic".into(), |m| format!("next hop {m}"));
+        let next_hop =
+            |mode: Option<&str>| mode.map_or("next hop automatic".into(), |m| format!("next hop {m}"));
         let ttl = |hops: Option<u8>| hops.map_or("TTL security off".into(), |n| format!("TTL security {n}"));
         let remote = self.remote_cluster_id.chosen().map(|id| match id {
             Some(id) => format!("the remote end's cluster id {id}"),
