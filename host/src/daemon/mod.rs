@@ -27,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
+use crate::explain::{Explanation, Query};
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
@@ -50,6 +51,8 @@ const WAITING: usize = 64;
 pub(crate) enum Command {
     /// Let through what is held; the names of the groups are the answer.
     Confirm(oneshot::Sender<Vec<String>>),
+    /// Say why something is there or is not.
+    Explain(Query, oneshot::Sender<Explanation>),
     /// The folder of templates changed.
     Templates,
     /// The configuration file or a plugin changed: this is what is to be used, or why it cannot be.
@@ -305,6 +308,10 @@ async fn work(
             Happened::Command(Some(Command::Confirm(answer))) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(rounds.confirm(now));
+            }
+            Happened::Command(Some(Command::Explain(query, answer))) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(rounds.explain(&query));
             }
             Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
             Happened::Command(Some(Command::Configuration(read))) => match *read {
