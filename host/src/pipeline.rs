@@ -146,7 +146,7 @@ impl Pipeline {
 
     /// Explains the state of the engine, with what plugins made of it when they were asked last.
     pub fn explain(&self, query: &Query) -> Explanation {
-        explain(&State::new(&self.engine, &self.overlay), query)
+        explain(&State::new(&self.engine, &self.overlay, !self.plugins.facts().is_empty()), query)
     }
 
     /// Renders all files at the engine's snapshot.
@@ -204,7 +204,7 @@ pub fn explain_once(
         Ok(derived) => derived.errors,
         Err(abandoned) => abandoned.errors,
     };
-    (explain(&State::new(engine, &overlay), query), failures)
+    (explain(&State::new(engine, &overlay, !plugins.facts().is_empty()), query), failures)
 }
 
 /// Renders a snapshot of an engine once.

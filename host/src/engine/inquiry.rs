@@ -43,6 +43,11 @@ impl Engine {
         self.peerings.names().filter_map(|name| Some((name, self.peerings.get(name.as_str())?)))
     }
 
+    /// A BGPPeer that can be used.
+    pub(crate) fn bgp_peer(&self, name: &Name) -> Option<&BgpPeer> {
+        self.peerings.get(name.as_str())
+    }
+
     /// The peerings that a BGPPeer leads to from this node: with a remote node or workload, or with its address, for
     /// which the remote end has no name.
     pub(crate) fn forward(&self, peer: &Name, remote: &str) -> Result<Vec<PeeringKey>, NoPeering> {

@@ -158,12 +158,15 @@ pub struct Reason {
 pub struct State<'a> {
     engine: &'a Engine,
     told: Option<Told<'a>>,
+    /// There are plugins.
+    plugins: bool,
 }
 
 impl<'a> State<'a> {
-    /// An engine, and what plugins made of its snapshot, if they were asked about it as it is now.
-    pub fn new(engine: &'a Engine, overlay: &'a Overlay) -> Self {
-        Self { engine, told: overlay.told(engine.snapshot().revision) }
+    /// An engine, and what plugins made of its snapshot, if they were asked about it as it is now; `plugins` says
+    /// whether there are any.
+    pub fn new(engine: &'a Engine, overlay: &'a Overlay, plugins: bool) -> Self {
+        Self { engine, told: overlay.told(engine.snapshot().revision), plugins }
     }
 
     /// The snapshot with what plugins made of it.
@@ -199,7 +202,7 @@ pub fn explain(state: &State<'_>, query: &Query) -> Explanation {
     for error in engine.blocking() {
         notes.push(format!("nothing is rendered, and the files stay as they are, while this is so: {error}"));
     }
-    if state.told.is_none() {
+    if state.plugins && state.told.is_none() {
         notes.push(
             "plugins have not been asked about this revision, so what they change is not in this answer"
                 .into(),

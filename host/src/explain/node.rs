@@ -168,7 +168,7 @@ fn own(state: &State<'_>, node: &Node, found: &mut Found) {
             }
         }
         if mesh > 0 {
-            let text = format!("{mesh} {} sessions of the mesh", family_name(family));
+            let text = format!("{} sessions of the mesh: {mesh}", family_name(family));
             found.push(Rule::Mesh, "BGPConfiguration default".to_owned(), text);
         }
         for (peer, sessions) in by_origin {
@@ -176,8 +176,7 @@ fn own(state: &State<'_>, node: &Node, found: &mut Found) {
                 Some(peer) => (Rule::NodeSession, Some(object(Kind::BgpPeer, peer))),
                 None => (Rule::PluginAdded, None),
             };
-            let text =
-                format!("{} {} sessions: {}", sessions.len(), family_name(family), super::list(sessions, 5));
+            let text = format!("{} sessions: {}", family_name(family), super::list(sessions, 5));
             found.push(rule, of, text);
         }
     }

@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::policy::SessionSaid;
 use crate::resources::{BgpPeer, Kind, ObjectKey, RemoteEnd, Scope};
-use crate::types::{Family, Name};
+use crate::types::{Family, Name, SecretKeyRef};
 
 pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
     let mut found = Found::default();
@@ -142,7 +142,7 @@ fn claims(state: &State<'_>, ip: IpAddr, found: &mut Found) {
 }
 
 fn claimed(state: &State<'_>, at: &str, claim: &Claimant<'_>, found: &mut Found) {
-    let Some((_, peer)) = state.engine.bgp_peers().find(|(name, _)| *name == claim.peer) else { return };
+    let Some(peer) = state.engine.bgp_peer(claim.peer) else { return };
     let remote = claim.remote;
     let (rule, text) = match (&peer.remote, claim.pass) {
         (_, Pass::Reverse) => (
@@ -212,19 +212,24 @@ fn why_it_lost(winner: &Claimant<'_>, loser: &Claimant<'_>) -> String {
 }
 
 fn password(state: &State<'_>, name: &Name, found: &mut Found) {
-    let peer = state.engine.bgp_peers().find(|(other, _)| *other == name);
-    let Some(at) = peer.and_then(|(_, peer)| peer.password.as_ref()) else { return };
+    if let Some(at) = state.engine.bgp_peer(name).and_then(|peer| peer.password.as_ref()) {
+        password_at(state, at, &peer_object(name), found);
+    }
+}
+
+/// A password of an object: where it stands, and whether it can be used.
+fn password_at(state: &State<'_>, at: &SecretKeyRef, of: &str, found: &mut Found) {
     let secret = ObjectKey {
         kind: Kind::Secret,
         namespace: Some(state.engine.settings().secret_namespace.clone()),
         name: at.name.clone(),
     };
     let text = match state.engine.password(at) {
-        PasswordState::Found => format!("{} has its password in key {:?}", peer_object(name), &*at.key),
-        PasswordState::Missing(reason) => {
-            format!("{} has no password for now: {reason}", peer_object(name))
+        PasswordState::Found => format!("{of} has its password in key {:?}", &*at.key),
+        PasswordState::Missing(reason) => format!("{of} has no password for now: {reason}"),
+        PasswordState::Unusable(reason) => {
+            format!("{of} cannot have its password, and nothing goes without: {reason}")
         }
-        PasswordState::Unusable(reason) => format!("{} is left out: {reason}", peer_object(name)),
     };
     found.push(Rule::Password, secret.to_string(), text);
 }
@@ -243,6 +248,11 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
                 };
                 let text = format!("{on}; node {name} has {ip}, and neither end is a route reflector");
                 found.push(Rule::Mesh, default(), text);
+                let password =
+                    engine.cluster_configuration().and_then(|config| config.mesh_password.as_ref());
+                if let Some(at) = password {
+                    password_at(state, at, "the mesh", found);
+                }
                 continue;
             }
             Some(Ok(_)) => {
@@ -480,8 +490,7 @@ fn unknown(state: &State<'_>, ip: IpAddr, found: &mut Found) {
     let family = Family::of(ip);
     for (workload, peer) in engine.workloads_at(ip) {
         let of = peer.map_or("no BGPPeer".to_owned(), peer_object);
-        let known = peer.is_some_and(|peer| engine.bgp_peers().any(|(name, _)| name == peer));
-        if !known {
+        if peer.is_none_or(|peer| engine.bgp_peer(peer).is_none()) {
             let text = format!("the local workload has {ip}, and belongs to {of}, which is not there");
             found.push(Rule::LocalWorkload, object(Kind::Workload, workload), text);
         }

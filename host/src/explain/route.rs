@@ -27,7 +27,7 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
     found.places = here
         .iter()
         .filter(|(_, item)| item.is_written())
-        .map(|(_, item)| place(family, "_aggr", item.prefix().as_str()))
+        .map(|(_, item)| place(family, "_aggr", item.prefix.as_str()))
         .collect();
     if found.present {
         own(state, prefix, &mut found);
@@ -43,7 +43,7 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
     let around: Vec<_> =
         in_force().filter(|(_, item)| item.net() != net && item.net().contains(&net)).collect();
     for (_, item) in &around {
-        let text = format!("lies inside {}, which this node originates", item.prefix());
+        let text = format!("lies inside {}, which this node originates", item.prefix);
         found.push(Rule::Covered, item.object(state), text);
     }
     blocks_passed_over(state, net, &mut found);
@@ -58,12 +58,15 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
     reports(state, &mut found);
     let this = state.this();
     found.summary = match (found.present, around.first()) {
+        (true, _) if here.iter().all(|(_, item)| matches!(item.item, Item::Gateway(_))) => {
+            format!("node {this} has a static route to {prefix}, the way to a peer")
+        }
         (true, _) if held_back || here.iter().all(|(_, item)| !item.is_exported()) => {
             format!("node {this} originates {prefix}, but it goes to no peer")
         }
         (true, _) => format!("node {this} originates {prefix}"),
         (false, Some((_, item))) => {
-            format!("node {this} has no route of its own for {prefix}, which lies inside {}", item.prefix())
+            format!("node {this} has no route of its own for {prefix}, which lies inside {}", item.prefix)
         }
         (false, None) => format!("node {this} does not originate {prefix}"),
     };
@@ -72,39 +75,41 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
 
 /// A prefix that starts here.
 #[derive(Clone, Copy)]
-struct Origin<'a>(&'a Item);
+struct Origin<'a> {
+    prefix: &'a Prefix,
+    item: &'a Item,
+}
 
 impl<'a> Origin<'a> {
-    fn prefix(self) -> &'a Prefix {
-        match self.0 {
+    /// The prefix of an item that has one.
+    fn of(item: &'a Item) -> Option<Self> {
+        let prefix = match item {
             Item::Block(block) => &block.prefix,
             Item::Route(route) => &route.prefix,
             Item::Gateway(gateway) => &gateway.prefix,
-            Item::RoutePolicy(policy) => &policy.prefix,
-            Item::Peer(_) | Item::Filter(_) | Item::NextHop(_) => {
-                unreachable!("only collections of prefixes are looked into")
-            }
-        }
+            Item::RoutePolicy(_) | Item::Peer(_) | Item::Filter(_) | Item::NextHop(_) => return None,
+        };
+        Some(Self { prefix, item })
     }
 
     fn net(self) -> IpNet {
-        self.prefix().net()
+        self.prefix.net()
     }
 
     /// Whether a static route is written for it: a single address that is a block has none.
     fn is_written(self) -> bool {
-        !matches!(self.0, Item::Block(block) if !block.blackhole)
+        !matches!(self.item, Item::Block(block) if !block.blackhole)
     }
 
     fn is_exported(self) -> bool {
-        !matches!(self.0, Item::Block(block) if !block.exported)
+        !matches!(self.item, Item::Block(block) if !block.exported)
     }
 
     /// The object that it comes from.
     fn object(self, state: &State<'_>) -> Option<String> {
-        match self.0 {
+        match self.item {
             Item::Route(route) => Some(match &route.origin {
-                RouteOrigin::Configuration => configuration(state, self.prefix()),
+                RouteOrigin::Configuration => configuration(state, self.prefix),
                 RouteOrigin::Service(namespace, name) => service_object(&(namespace.clone(), name.clone())),
             }),
             Item::Block(block) => {
@@ -121,9 +126,9 @@ impl<'a> Origin<'a> {
 /// The prefixes of a family that start here.
 fn originated(snapshot: &Snapshot, family: Family) -> impl Iterator<Item = (CollectionId, Origin<'_>)> {
     let model = snapshot.model(family);
-    ORIGINATED
-        .into_iter()
-        .flat_map(move |id| model.collection(id).items.values().map(move |item| (id, Origin(item))))
+    ORIGINATED.into_iter().flat_map(move |id| {
+        model.collection(id).items.values().filter_map(move |item| Some((id, Origin::of(item)?)))
+    })
 }
 
 /// Where the prefixes of a list stand.
@@ -157,8 +162,8 @@ fn own(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
         if item.net() != prefix.net() {
             continue;
         }
-        let text = item.prefix().text();
-        match (id, item.0) {
+        let text = item.prefix.text();
+        match (id, item.item) {
             (CollectionId::Routes, _) => {
                 for origin in engine.route_origins(text) {
                     // A Service is told with why it is advertised.
@@ -207,7 +212,8 @@ fn plugins(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
     let engine = state.engine.snapshot();
     for id in [CollectionId::Routes, CollectionId::Blocks] {
         let items = &engine.model(prefix.family()).collection(id).items;
-        let same = items.iter().filter(|(_, item)| Origin(item).net() == prefix.net());
+        let same =
+            items.iter().filter(|(_, item)| Origin::of(item).is_some_and(|item| item.net() == prefix.net()));
         for (key, _) in same {
             for (plugin, said) in told.of_route(prefix.family(), id, key) {
                 let what = if id == CollectionId::Blocks {
@@ -427,9 +433,12 @@ fn pools(
             let text = format!("spec.disableBGPExport is true: nothing inside {cidr} goes to peers");
             found.push(Rule::PoolNotExported, of, text);
         } else if !found.present && !in_block {
+            let kernel = match prefix.is_host() {
+                true => "; if a workload here has borrowed it, BIRD finds it in the kernel and passes it on",
+                false => "",
+            };
             let text = format!(
-                "lies inside {cidr}, and no block of this node has it (the blocks of others are not known here); \
-                 BIRD passes on what it finds of the pool in the kernel, as the address of a workload here"
+                "lies inside {cidr}, and no block of this node has it (the blocks of others are not known here){kernel}"
             );
             found.push(Rule::Pool, of, text);
         }
@@ -447,10 +456,10 @@ fn rest(state: &State<'_>, net: IpNet, found: &mut Found) {
         found.push(Rule::Reflected, configuration(state, cidr), text);
     }
     let rejects = model.collection(CollectionId::Rejects).items.values();
-    for reject in rejects.map(|item| Origin(item)).filter(|reject| reject.net().contains(&net)) {
+    for reject in rejects.filter_map(|item| Origin::of(item)).filter(|reject| reject.net().contains(&net)) {
         let text =
-            format!("lies inside {}: routes to it that come by BGP never enter the kernel", reject.prefix());
-        found.push(Rule::NotProgrammed, configuration(state, reject.prefix()), text);
+            format!("lies inside {}: routes to it that come by BGP never enter the kernel", reject.prefix);
+        found.push(Rule::NotProgrammed, configuration(state, reject.prefix), text);
     }
 }
 
