@@ -8,6 +8,18 @@ use tailorbird::types::{Family, Name};
 use crate::asked::ask;
 use crate::support::cases::cases;
 
+/// The rules that keep a session from being there.
+const OBSTACLES: [Rule; 8] = [
+    Rule::OwnAddress,
+    Rule::NoOwnAddress,
+    Rule::MeshOff,
+    Rule::Reflector,
+    Rule::NodeSelector,
+    Rule::NotPeerSelected,
+    Rule::NoReversePeering,
+    Rule::Password,
+];
+
 /// What must hold of everything that is there.
 #[track_caller]
 fn explained(answer: &Explanation, case: &str) {
@@ -52,6 +64,8 @@ fn walk(engine: &Engine, case: &str) -> usize {
             let answer = ask(engine, &[], Topic::Peer, ip);
             let known = answer.because.iter().all(|reason| reason.rule != Rule::Unknown);
             assert!(!answer.because.is_empty() && known, "{case}: {answer}");
+            let obstacle = answer.because.iter().any(|reason| OBSTACLES.contains(&reason.rule));
+            assert!(answer.present || obstacle, "{case}: nothing is in the way in {answer}");
             asked += 1;
         }
     }
