@@ -18,7 +18,7 @@ use crate::types::Name;
 #[command(
     // The words stand first: behind --objects they would be PATHs.
     override_usage = "tailorbird explain [OPTIONS] <TOPIC> <SUBJECT> [--http <ADDRESS> | --objects <PATH>... --node <NAME>]",
-    after_help = "Exit codes: 0 it was answered, whatever the answer; 1 it was not; 2 used wrongly; 3 answered, but objects were left out."
+    after_help = "Exit codes: 0 it was answered, whatever the answer; 1 it was not; 2 used wrongly; 3 answered, but objects were left out or plugins failed."
 )]
 pub(super) struct Args {
     /// What to explain

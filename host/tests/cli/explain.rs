@@ -1,6 +1,39 @@
 //! `tailorbird explain` on manifests.
 
+use std::path::Path;
+
 use crate::common::{Bench, SECRET};
+
+/// The examples of a page: command lines, each with what it prints.
+fn examples(page: &str) -> Vec<(String, String)> {
+    let mut examples: Vec<(String, String)> = Vec::new();
+    let mut open = false;
+    for line in page.lines() {
+        if let Some(command) = line.strip_prefix("    $ tailorbird ") {
+            examples.push((command.to_owned(), String::new()));
+            open = true;
+        } else if let Some((_, printed)) = examples.last_mut().filter(|_| open) {
+            match line.strip_prefix("    ") {
+                Some(text) => printed.extend([text, "\n"]),
+                None if line.is_empty() => printed.push('\n'),
+                None => open = false,
+            }
+        }
+    }
+    examples
+}
+
+#[test]
+fn the_examples_of_the_page_are_what_is_printed() {
+    let bench = Bench::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let examples = examples(include_str!("../../../docs/explain.md"));
+    assert!(examples.len() >= 4, "{examples:?}");
+    for (line, printed) in examples {
+        let told = crate::common::Ran::of(bench.command(&line).current_dir(&root)).ends(0).silent();
+        assert_eq!(told.out.trim_end(), printed.trim_end(), "{line}");
+    }
+}
 
 #[test]
 fn a_session_is_explained_to_people_and_to_programs() {
