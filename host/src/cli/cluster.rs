@@ -169,10 +169,12 @@ impl Cluster {
 
     /// Explains something of the node, and tells what plugins failed at.
     pub(super) fn explain(&mut self, query: &Query) -> Explanation {
-        let (explanation, failures) =
+        let (mut explanation, failures) =
             pipeline::explain_once(&self.engine, &self.plugins, query, Instant::now());
         self.failures = failures.into_iter().map(|error| (self.severity(&error), error)).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
+        let manifests = self.problems.iter().map(|(source, problem)| format!("{source}: {problem}"));
+        explanation.note_unread(manifests.chain(self.workload_errors.iter().cloned()));
         explanation
     }
 

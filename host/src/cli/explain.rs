@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::cluster::Cluster;
 use super::output::{self, Exit, Format};
@@ -22,7 +23,7 @@ use crate::types::Name;
 )]
 pub(super) struct Args {
     /// What to explain
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", value_parser = topics())]
     topic: Topic,
     /// Which one: the IP address of a peer, the prefix or address of a route, the name of a BGPFilter or a node
     #[arg(value_name = "SUBJECT")]
@@ -41,6 +42,10 @@ pub(super) struct Args {
     /// What to print
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+}
+
+fn topics() -> impl TypedValueParser<Value = Topic> {
+    PossibleValuesParser::new(Topic::ALL.map(Topic::as_str)).try_map(|word| word.parse::<Topic>())
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

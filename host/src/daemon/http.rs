@@ -15,10 +15,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::Command;
 use super::connections::Bounded;
 use super::metrics::Metrics;
 use super::status::{Board, Status, unready};
+use super::{Command, Question};
 use crate::explain::{Query, Topic};
 
 /// The most requests that are answered at a time.
@@ -37,6 +37,13 @@ const DEAD: Duration = Duration::from_secs(300);
 /// How long the rounds may be busy with one group before the daemon counts as not ready.
 const SLOW: Duration = Duration::from_secs(5);
 
+/// Whom requests are handed to.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) questions: mpsc::Sender<Question>,
+}
+
 /// What is said to those who ask when the rounds have ended.
 const ENDS: &str = "the daemon ends\n";
 
@@ -44,7 +51,7 @@ const ENDS: &str = "the daemon ends\n";
 struct Shared {
     board: Board,
     metrics: Arc<Metrics>,
-    commands: mpsc::Sender<Command>,
+    asked: Asked,
     places: Arc<Semaphore>,
     dead: Duration,
 }
@@ -67,15 +74,10 @@ pub(super) async fn serve(
     steps: Duration,
     board: Board,
     metrics: Arc<Metrics>,
-    commands: mpsc::Sender<Command>,
+    asked: Asked,
 ) -> std::io::Result<()> {
-    let shared = Shared {
-        board,
-        metrics,
-        commands,
-        places: Arc::new(Semaphore::new(MAX_REQUESTS)),
-        dead: DEAD + steps,
-    };
+    let shared =
+        Shared { board, metrics, asked, places: Arc::new(Semaphore::new(MAX_REQUESTS)), dead: DEAD + steps };
     let router = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -169,7 +171,7 @@ async fn explain(
         Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()),
     };
     let (answer, explained) = oneshot::channel();
-    if shared.commands.send(Command::Explain(query, answer)).await.is_err() {
+    if shared.asked.questions.send((query, answer)).await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response();
     }
     match (explained.await, options.output) {
@@ -181,7 +183,7 @@ async fn explain(
 
 async fn confirm(State(shared): State<Shared>) -> Response {
     let (answer, confirmed) = oneshot::channel();
-    if shared.commands.send(Command::Confirm(answer)).await.is_err() {
+    if shared.asked.commands.send(Command::Confirm(answer)).await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response();
     }
     match confirmed.await {

@@ -393,6 +393,8 @@ impl Rounds {
     /// Says why something is there or is not, and what keeps it from being in force.
     pub(super) fn explain(&self, query: &Query) -> Explanation {
         let mut explanation = self.pipeline.explain(query);
+        let problems = self.status.sources.iter().flat_map(|source| &source.problems);
+        explanation.note_unread(problems.cloned());
         let mut note = |text: String| explanation.notes.push(text);
         for source in self.status.sources.iter().filter(|source| !source.in_sync) {
             let why = source.lost.as_deref().unwrap_or("not in sync yet");

@@ -26,8 +26,11 @@ pub use rule::Rule;
 /// The most reasons of one rule that are told one by one.
 const MAX_ALIKE: usize = 20;
 
+/// The most things that could not be read that are told one by one.
+const MAX_UNREAD: usize = 5;
+
 /// The kinds of things that can be asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// A BGP session, by the address of its remote end.
     Peer,
@@ -182,6 +185,18 @@ impl<'a> State<'a> {
     /// Whether a node is this one.
     fn is_this(&self, node: &Name) -> bool {
         node == self.this()
+    }
+}
+
+impl Explanation {
+    /// Notes what of the sources could not be read: nobody knows which objects it holds.
+    pub fn note_unread(&mut self, problems: impl IntoIterator<Item = String>) {
+        let mut problems = problems.into_iter();
+        self.notes.extend(problems.by_ref().take(MAX_UNREAD).map(|problem| format!("not read: {problem}")));
+        let more = problems.count();
+        if more > 0 {
+            self.notes.push(format!("not read: {more} more"));
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::{in_words, sessions_of};
-use super::{Found, Rule, State, family_name, nearest, node_object, object, peer, place, plugin_object};
+use super::{
+    Found, MAX_ALIKE, Rule, State, family_name, nearest, node_object, object, peer, place, plugin_object,
+};
 use crate::engine::selector::Selector;
 use crate::engine::{EXCLUDE_LABEL, Node, Presence};
 use crate::resources::{Kind, RemoteEnd, Scope};
@@ -164,7 +166,9 @@ fn own(state: &State<'_>, node: &Node, found: &mut Found) {
                 mesh += 1;
             } else {
                 by_origin.entry(session.origin.bgp_peer.as_ref()).or_default().push(&session.name);
-                found.places.push(place(family, "", &session.name));
+                if found.places.len() < MAX_ALIKE {
+                    found.places.push(place(family, "", &session.name));
+                }
             }
         }
         if mesh > 0 {

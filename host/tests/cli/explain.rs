@@ -77,6 +77,15 @@ fn objects_that_are_left_out_are_reported_as_ever() {
 }
 
 #[test]
+fn what_could_not_be_read_is_noted() {
+    let bench = Bench::new();
+    bench.put("objects/torn.yaml", "kind: [\n");
+    let told = bench.run("explain peer 10.9.9.9 --objects OBJECTS --node worker-1 -o json").ends(3);
+    let notes = told.json()["notes"].to_string();
+    assert!(notes.contains("not read") && notes.contains("torn.yaml"), "{notes}");
+}
+
+#[test]
 fn what_is_no_question_is_refused() {
     let bench = Bench::new();
     bench
