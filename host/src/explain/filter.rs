@@ -38,7 +38,7 @@ pub(super) fn explain(state: &State<'_>, name: &Name) -> Found {
     if sessions == 0 {
         let text =
             "no session of this node uses it; the functions of every BGPFilter are written, used or not";
-        found.push(Rule::FilterUnused, of.clone(), text);
+        found.push(Rule::FilterUnused, of, text);
     }
     let reports: Vec<_> =
         state.engine.reports_on(name.as_str()).filter(|r| r.error.object.kind == Kind::BgpFilter).collect();
