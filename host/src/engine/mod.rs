@@ -50,7 +50,7 @@ pub use reports::{Report, Severity};
 pub(crate) use routes::{Advertised, List, NoRange, NotAdvertised, Role, ServiceKey};
 pub(crate) use sessions::{NoSession, Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
-pub use view::View;
+pub use view::{Revealed, View};
 
 use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name};
