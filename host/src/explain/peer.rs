@@ -30,6 +30,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
     };
     if found.present {
         claims(state, ip, &mut found);
+        near_misses(state, ip, &mut found);
         mesh(state, ip, &mut found);
         plugins(state, ip, &mut found);
     } else {
@@ -169,7 +170,7 @@ fn claimed(state: &State<'_>, at: &str, claim: &Claimant<'_>, found: &mut Found)
         ),
         (Some(RemoteEnd::Address(_)) | None, _) => (
             Rule::PeerAddress,
-            format!("its peerIP is {at}; {}", scope_of(state, peer, state.this().as_str())),
+            format!("its peerIP leads to {at}; {}", scope_of(state, peer, state.this().as_str())),
         ),
     };
     found.push(rule, peer_object(claim.peer), text);
@@ -295,14 +296,22 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
 }
 
 /// Why BGPPeers that have to do with the address lead to no peering with it here.
+///
+/// What is merely selected otherwise is told only if there is no session, or, of those that name the address, if no
+/// other BGPPeer has it.
 fn near_misses(state: &State<'_>, ip: IpAddr, found: &mut Found) {
     let engine = state.engine;
     let nodes: Vec<&Name> = engine.nodes_at(ip).filter(|node| !state.is_this(node)).collect();
+    let absent = !found.present;
+    let unclaimed = engine.claims_to(ip).is_empty();
+    let broken = |why: NoPeering| matches!(why, NoPeering::Password | NoPeering::Gateway);
     for (name, peer) in engine.bgp_peers() {
         let here = engine.in_scope(name, state.this());
         match &peer.remote {
             Some(RemoteEnd::Address(endpoint)) if endpoint.ip == ip => {
-                if let Err(why) = engine.forward(name, "") {
+                if let Err(why) = engine.forward(name, "")
+                    && (absent || unclaimed || broken(why))
+                {
                     missed(state, name, peer, None, why, found);
                 }
             }
@@ -311,6 +320,7 @@ fn near_misses(state: &State<'_>, ip: IpAddr, found: &mut Found) {
                     // What means neither end has nothing to do with it.
                     if let Err(why) = engine.forward(name, node.as_str())
                         && forward_is_near(here, engine.is_remote(name, node), why)
+                        && (absent || broken(why))
                     {
                         missed(state, name, peer, Some(node), why, found);
                     }
@@ -326,7 +336,7 @@ fn near_misses(state: &State<'_>, ip: IpAddr, found: &mut Found) {
             }
             Some(RemoteEnd::Address(_)) | None => {}
         }
-        for node in &nodes {
+        for node in nodes.iter().filter(|_| absent) {
             missed_reverse(state, name, peer, node, ip, found);
         }
     }

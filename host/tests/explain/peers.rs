@@ -282,6 +282,32 @@ fn passwords_that_are_missing_or_cannot_be_used() {
 }
 
 #[test]
+fn a_bgp_peer_that_has_no_effect_is_named_beside_the_session_of_the_mesh() {
+    let password = "password: {secretKeyRef: {name: s, key: k}}";
+    let mut cluster = Cluster::on("a").having(&three_nodes()).having(&secret("s", "{k: 'ses\"ame'}"));
+    cluster.apply(
+        &[
+            peer("other-node", "{node: b, peerIP: 10.0.0.2, asNumber: 64512}"),
+            peer("broken", &format!("{{node: a, peerSelector: \"node == 'b'\", {password}}}")),
+            peer("not-selected", "{node: a, peerSelector: \"node == 'c'\"}"),
+        ]
+        .concat(),
+    );
+    asked::peer(&cluster, "10.0.0.2")
+        .there()
+        .because(Rule::Mesh, "BGPConfiguration default", &["node b"])
+        .because(Rule::NodeSelector, "BGPPeer other-node", &["node b alone"])
+        .because(Rule::Password, "Secret kube-system/s", &["BGPPeer broken"])
+        .not_because(Rule::NotPeerSelected);
+    // Once there is one in effect, one that names the address for others is no matter.
+    cluster.apply(&peer("in-effect", "{node: a, peerIP: 10.0.0.2, asNumber: 64512}"));
+    asked::peer(&cluster, "10.0.0.2")
+        .there()
+        .because(Rule::PeerAddress, "BGPPeer in-effect", &["10.0.0.2"])
+        .not_because(Rule::NodeSelector);
+}
+
+#[test]
 fn a_gateway_of_the_other_family() {
     let cluster = alone(&[peer("p", "{peerIP: 10.9.0.1, asNumber: 65001, reachableBy: 'fd00::77'}")]);
     asked::peer(&cluster, "10.9.0.1").absent().because(Rule::GatewayFamily, "BGPPeer p", &["fd00::77"]);
