@@ -207,4 +207,23 @@ mod tests {
             assert!(error.contains(told), "{text}: {error}");
         }
     }
+
+    #[test]
+    fn the_documentation_has_every_key_and_no_other() {
+        let text = include_str!("../../../docs/daemon.md");
+        let (_, text) = text.split_once("## tailorbird.toml").expect("the chapter");
+        let (text, _) = text.split_once("## HTTP").expect("the next chapter");
+        let (daemon, guard) = text.split_once("`[daemon.guard]`").expect("the guard's part");
+        for (section, text, below) in [("daemon", daemon, Some("guard")), ("daemon.guard", guard, None)] {
+            // An unknown key's error names all that there are.
+            let error = parse(&format!("[{section}]\nnonsense = 1")).expect_err("unknown");
+            let (_, known) = error.rsplit_once("expected one of").expect("all keys");
+            let mut known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+            let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+            let mut told: Vec<&str> = rows.chain(below).collect();
+            known.sort_unstable();
+            told.sort_unstable();
+            assert_eq!(told, known, "[{section}]");
+        }
+    }
 }

@@ -101,10 +101,9 @@ impl Loader {
 /// One conversation, so that an idle daemon wakes as seldom as can be.
 fn ask(socket: &Path) -> Result<(Probe, Vec<SessionStatus>), ControlError> {
     let begin = Instant::now();
-    let mut control = Control::connect(socket, PROBE_PATIENCE)?.restrict()?;
-    let status = control.status()?;
+    let (status, protocols) = Control::connect(socket, PROBE_PATIENCE)?.look()?;
     let probe = Probe { status, at: SystemTime::now(), took: begin.elapsed() };
-    let sessions = control.protocols()?.into_iter().filter_map(|protocol| {
+    let sessions = protocols.into_iter().filter_map(|protocol| {
         let bgp = protocol.bgp?;
         Some(SessionStatus {
             name: protocol.name,

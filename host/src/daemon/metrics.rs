@@ -286,3 +286,68 @@ impl Metrics {
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The metrics as a query names them: each has a sample, or it would not be shown.
+    fn names() -> BTreeSet<String> {
+        let metrics = Metrics::new();
+        let text = String::new;
+        metrics.phase("policy", Duration::ZERO);
+        metrics.lost("files");
+        metrics.failed("bird", "check");
+        let group = ByGroup { group: text() };
+        for gauge in [&metrics.written_revision, &metrics.loaded_revision, &metrics.in_force, &metrics.held] {
+            gauge.get_or_create(&group);
+        }
+        metrics.in_sync.get_or_create(&BySource { source: text() });
+        for gauge in [&metrics.plugin_calls, &metrics.plugin_fuel, &metrics.plugin_failures] {
+            gauge.get_or_create(&ByPlugin { plugin: text() });
+        }
+        metrics.objects.get_or_create(&ByKind { kind: text(), severity: text() });
+        metrics.peers.get_or_create(&ByPeer { family: text(), kind: text() });
+        metrics.routes.get_or_create(&ByFamily { family: text() });
+        metrics.birds.get_or_create(&ByBird { bird: text() });
+        metrics.sessions.get_or_create(&BySession { bird: text(), state: text() });
+        let text = metrics.text();
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+        let names: BTreeSet<String> = types
+            .map(|(name, kind)| if kind == "counter" { format!("{name}_total") } else { name.to_owned() })
+            .collect();
+        assert_eq!(names.len(), text.lines().filter(|line| line.starts_with("# HELP ")).count());
+        names
+    }
+
+    /// The names of metrics in a text.
+    fn named(text: &str) -> BTreeSet<String> {
+        let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        words.filter(|word| word.starts_with("tailorbird_")).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_documentation_has_every_metric_and_no_other() {
+        assert_eq!(named(include_str!("../../../docs/daemon.md")), names());
+    }
+
+    #[test]
+    fn alerts_and_dashboard_name_metrics_that_there_are() {
+        let there = names();
+        for text in [
+            include_str!("../../../deploy/monitoring/alerts.yaml"),
+            include_str!("../../../deploy/monitoring/dashboard.json"),
+        ] {
+            let named = named(text);
+            assert!(named.len() >= 8, "{named:?}");
+            for name in named {
+                let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+                assert!(there.contains(family.unwrap_or(&name)), "there is no metric {name}");
+            }
+        }
+        let dashboard = include_str!("../../../deploy/monitoring/dashboard.json");
+        assert!(serde_json::from_str::<serde_json::Value>(dashboard).is_ok());
+    }
+}

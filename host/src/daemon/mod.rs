@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
@@ -140,7 +140,7 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(system("start threads"))?;
-    let outcome = runtime.block_on(begin(parts, runtime.handle().clone()));
+    let outcome = runtime.block_on(begin(parts));
     let rounds = outcome?;
     finish(&runtime, rounds);
     runtime.shutdown_timeout(Duration::from_millis(500));
@@ -148,7 +148,7 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 }
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
-async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, DaemonError> {
+async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     let Parts { sources, pipeline, settings, http, templates, configuration, files_read, mut reread, log } =
         parts;
     let system = |what: &str| {
@@ -182,10 +182,15 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     drop(tell);
 
     let (ended, mut end) = oneshot::channel();
+    // Its clock is its own: that of the others would have to wake one of their threads first.
+    let own = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(system("start a thread"))?;
     std::thread::Builder::new()
         .name("rounds".to_owned())
         .spawn(move || {
-            handle.block_on(work(rounds, told, commands, metrics));
+            own.block_on(work(rounds, told, commands, metrics));
             // Whoever waited may be gone.
             let _ = ended.send(());
         })

@@ -62,6 +62,10 @@ pub enum Configured {
     ShuttingDown,
 }
 
+const RESTRICT: &str = "restrict";
+const STATUS: &str = "show status";
+const PROTOCOLS: &str = "show protocols all";
+
 impl Control<Full> {
     /// Connects, and waits to be greeted by a BIRD. `patience` is the time for that and then for each answer, at most a
     /// day.
@@ -98,12 +102,35 @@ impl Control<Full> {
     ///
     /// [`ControlError`].
     pub fn restrict(mut self) -> Result<Control<ReadOnly>, ControlError> {
-        let reply = self.ask("restrict")?;
+        let reply = self.ask(RESTRICT)?;
         if reply.code() != 16 {
-            return Err(self.unexpected("restrict", &reply));
+            return Err(self.unexpected(RESTRICT, &reply));
         }
         let Self { socket, stream, parser, patience, .. } = self;
         Ok(Control { socket, stream, parser, patience, access: PhantomData })
+    }
+
+    /// What BIRD says about itself, and all its protocols: asked at once on a connection that has given up the right to
+    /// change anything, and that ends. It waits for BIRD half as often as the same questions one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`].
+    pub fn look(mut self) -> Result<(Status, Vec<Protocol>), ControlError> {
+        let deadline = Instant::now() + self.patience;
+        let sent = self.send(&[RESTRICT, STATUS, PROTOCOLS].join("\n"), deadline);
+        sent.map_err(|fault| self.error(fault))?;
+        let next = |control: &mut Self, command| {
+            control.receive(command, deadline).map_err(|fault| control.error(fault))
+        };
+        let restricted = next(&mut self, RESTRICT)?;
+        if restricted.code() != 16 {
+            return Err(self.unexpected(RESTRICT, &restricted));
+        }
+        let status = next(&mut self, STATUS)?;
+        let status = Status::parse(&status).map_err(|reason| self.error(Fault::garbage(STATUS, reason)))?;
+        let protocols = next(&mut self, PROTOCOLS)?;
+        Ok((status, self.protocols_in(&protocols)?))
     }
 
     /// Has BIRD read a file and everything that it includes, and do nothing else with it.
@@ -200,9 +227,8 @@ impl<Access> Control<Access> {
     ///
     /// [`ControlError`].
     pub fn status(&mut self) -> Result<Status, ControlError> {
-        const COMMAND: &str = "show status";
-        let reply = self.ask(COMMAND)?;
-        Status::parse(&reply).map_err(|reason| self.error(Fault::garbage(COMMAND, reason)))
+        let reply = self.ask(STATUS)?;
+        Status::parse(&reply).map_err(|reason| self.error(Fault::garbage(STATUS, reason)))
     }
 
     /// All protocols that BIRD runs, in its order, BGP sessions and others.
@@ -211,12 +237,15 @@ impl<Access> Control<Access> {
     ///
     /// [`ControlError`].
     pub fn protocols(&mut self) -> Result<Vec<Protocol>, ControlError> {
-        const COMMAND: &str = "show protocols all";
-        let reply = self.ask(COMMAND)?;
+        let reply = self.ask(PROTOCOLS)?;
+        self.protocols_in(&reply)
+    }
+
+    fn protocols_in(&mut self, reply: &Reply) -> Result<Vec<Protocol>, ControlError> {
         if reply.code() != 0 {
-            return Err(self.unexpected(COMMAND, &reply));
+            return Err(self.unexpected(PROTOCOLS, reply));
         }
-        protocol::parse(&reply).map_err(|reason| self.error(Fault::garbage(COMMAND, reason)))
+        protocol::parse(reply).map_err(|reason| self.error(Fault::garbage(PROTOCOLS, reason)))
     }
 
     /// Asks, and gives the answer unless BIRD refuses.
