@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustc_hash::FxBuildHasher;
 
 use super::guard::{Guard, Having, Limits};
-use super::loader::Loader;
+use super::loader::{Loaded, Loader};
 use super::schedule::Backoff;
 use super::status::GroupStatus;
 use crate::delivery::{Group, Verdict};
@@ -35,6 +35,8 @@ struct Progress {
     /// The files are in place and only BIRD must take them.
     written: Option<u64>,
     loaded: Option<u64>,
+    /// The last load that came into force.
+    load: Option<Loaded>,
     failure: Option<Failure>,
     backoff: Backoff,
     guard: Guard,
@@ -105,6 +107,11 @@ impl Groups {
     /// Whether a group is in force.
     pub(super) fn is_in_force(&self, group: &str) -> bool {
         self.groups.get(group).is_some_and(|progress| !progress.todo)
+    }
+
+    /// The last load of a group that came into force.
+    pub(super) fn last_load(&self, group: &str) -> Option<&Loaded> {
+        self.groups.get(group)?.load.as_ref()
     }
 
     /// Whether anything is to be done with a group now.
@@ -218,7 +225,7 @@ impl Progress {
             (if matches!(error, StageError::Check { .. }) { "check" } else { "stage" }, error.to_string())
         })?;
         self.written = Some(means.revision);
-        means.loader.load(group)?;
+        self.load = Some(means.loader.load(group)?);
         self.having = will_have;
         Ok(verdict != Verdict::Unchanged)
     }

@@ -302,17 +302,17 @@ mod tests {
         metrics.failed("bird", "check");
         let group = ByGroup { group: text() };
         for gauge in [&metrics.written_revision, &metrics.loaded_revision, &metrics.in_force, &metrics.held] {
-            gauge.get_or_create(&group);
+            drop(gauge.get_or_create(&group));
         }
-        metrics.in_sync.get_or_create(&BySource { source: text() });
+        drop(metrics.in_sync.get_or_create(&BySource { source: text() }));
         for gauge in [&metrics.plugin_calls, &metrics.plugin_fuel, &metrics.plugin_failures] {
-            gauge.get_or_create(&ByPlugin { plugin: text() });
+            drop(gauge.get_or_create(&ByPlugin { plugin: text() }));
         }
-        metrics.objects.get_or_create(&ByKind { kind: text(), severity: text() });
-        metrics.peers.get_or_create(&ByPeer { family: text(), kind: text() });
-        metrics.routes.get_or_create(&ByFamily { family: text() });
-        metrics.birds.get_or_create(&ByBird { bird: text() });
-        metrics.sessions.get_or_create(&BySession { bird: text(), state: text() });
+        drop(metrics.objects.get_or_create(&ByKind { kind: text(), severity: text() }));
+        drop(metrics.peers.get_or_create(&ByPeer { family: text(), kind: text() }));
+        drop(metrics.routes.get_or_create(&ByFamily { family: text() }));
+        drop(metrics.birds.get_or_create(&ByBird { bird: text() }));
+        drop(metrics.sessions.get_or_create(&BySession { bird: text(), state: text() }));
         let text = metrics.text();
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
         let names: BTreeSet<String> = types

@@ -347,9 +347,9 @@ impl Rounds {
     fn probe(&mut self) {
         let Some(rendered) = &self.rendered else { return };
         let mut birds = Vec::new();
-        for group in &rendered.groups {
-            let Some((seen, stale)) = self.settings.loader.look(group) else { continue };
-            let before = self.status.birds.iter().find(|bird| bird.group == group.name);
+        let looked = self.settings.loader.look(&rendered.groups, |group| self.groups.last_load(group));
+        for (seen, stale) in looked {
+            let before = self.status.birds.iter().find(|bird| bird.group == seen.group);
             if before.is_some_and(|before| before.up != seen.up) || before.is_none() {
                 match &seen.error {
                     Some(error) => tracing::error!(bird = seen.socket, "{error}"),
@@ -357,9 +357,9 @@ impl Rounds {
                 }
             }
             let came = seen.up && before.is_some_and(|before| !before.up);
-            if seen.up && self.groups.is_in_force(&group.name) && (came || stale) {
-                tracing::warn!(group = group.name, "BIRD may run something else than what is on disk");
-                self.groups.doubt(&group.name);
+            if seen.up && self.groups.is_in_force(&seen.group) && (came || stale) {
+                tracing::warn!(group = seen.group, "BIRD may run something else than what is on disk");
+                self.groups.doubt(&seen.group);
             }
             birds.push(seen);
         }

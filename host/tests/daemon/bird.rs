@@ -118,3 +118,35 @@ fn newer_input_does_not_wait_for_an_old_failure() {
     daemon.ready();
     assert_eq!(daemon.group("bird")["attempts"], 0);
 }
+
+#[test]
+fn a_bird_that_somebody_took_back_is_told_again() {
+    let world = World::new();
+    let [bird, six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    for round in 2..4 {
+        bird.go_back();
+        until("BIRD is told again", || (bird.loads() == round).then_some(()));
+        daemon.ready();
+    }
+    assert_eq!(six.loads(), 1);
+}
+
+#[test]
+fn files_that_somebody_else_changed_are_put_right() {
+    let world = World::new();
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let right = world.out("bird.cfg");
+    // Written over, and gone.
+    let file = std::fs::canonicalize(world.path("out/bird.cfg")).unwrap();
+    std::fs::write(&file, "log syslog all;\n").unwrap();
+    until("the file is as it was", || (world.out("bird.cfg") == right).then_some(()));
+    until("BIRD is told", || (bird.loads() >= 2).then_some(()));
+    daemon.ready();
+    std::fs::remove_file(world.path("out/bird.cfg")).unwrap();
+    until("the file is there again", || (world.out("bird.cfg") == right).then_some(()));
+    daemon.ready();
+}

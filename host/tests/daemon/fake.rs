@@ -26,6 +26,7 @@ pub(crate) enum Mode {
 struct State {
     mode: Mutex<Mode>,
     loads: AtomicUsize,
+    looks: AtomicUsize,
     begun: Instant,
     /// When it has read its configuration.
     read: Mutex<Instant>,
@@ -45,6 +46,7 @@ impl FakeBird {
         let state = Arc::new(State {
             mode: Mutex::new(Mode::Fine),
             loads: AtomicUsize::new(0),
+            looks: AtomicUsize::new(0),
             begun: now,
             read: Mutex::new(now),
             ended: AtomicBool::new(false),
@@ -70,6 +72,18 @@ impl FakeBird {
     /// How often it was told to read its configuration, and did.
     pub(crate) fn loads(&self) -> usize {
         self.state.loads.load(Ordering::SeqCst)
+    }
+}
+
+impl FakeBird {
+    /// How often its protocols were asked for.
+    pub(crate) fn looks(&self) -> usize {
+        self.state.looks.load(Ordering::SeqCst)
+    }
+
+    /// It goes back to what it ran when it began, as by another's `configure undo`.
+    pub(crate) fn go_back(&self) {
+        *self.state.read.lock().unwrap() = self.state.begun;
     }
 }
 
@@ -116,6 +130,7 @@ impl State {
                     self.time(*self.read.lock().unwrap()),
                 ),
                 ("show protocols all", _) => {
+                    self.looks.fetch_add(1, Ordering::SeqCst);
                     "2002-Name       Proto      Table      State  Since         Info\n\
                      1002-Mesh_10_0_0_2 BGP        ---        up     12:00:00.000  Established   \n\
                      1006-  BGP state:          Established\n     Neighbor address: 10.0.0.2\n \n0000 \n"

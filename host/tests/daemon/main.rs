@@ -10,6 +10,7 @@ mod common;
 mod component;
 
 mod bird;
+mod clock;
 mod configuration;
 mod disk;
 mod fake;
