@@ -105,9 +105,15 @@ impl State {
 
     fn talk(&self, mut stream: UnixStream) -> std::io::Result<()> {
         stream.write_all(b"0001 BIRD 2.19.2 ready.\n")?;
-        for line in BufReader::new(stream.try_clone()?).lines() {
+        let mut asked = BufReader::new(stream.try_clone()?);
+        let (mut line, mut answers) = (String::new(), String::new());
+        loop {
+            line.clear();
+            if asked.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
             let mode = *self.mode.lock().unwrap();
-            let answer = match (line?.as_str(), mode) {
+            let answer = match (line.trim_end(), mode) {
                 (_, Mode::Hang) => continue,
                 (_, Mode::Garbage) => "no answer at all\n".to_owned(),
                 ("restrict", _) => "0016 Access restricted\n".to_owned(),
@@ -138,8 +144,12 @@ impl State {
                 }
                 (other, _) => format!("9001 syntax error, unexpected {other}\n"),
             };
-            stream.write_all(answer.as_bytes())?;
+            answers.push_str(&answer);
+            // What was asked at once is answered at once.
+            if asked.buffer().is_empty() {
+                stream.write_all(answers.as_bytes())?;
+                answers.clear();
+            }
         }
-        Ok(())
     }
 }
