@@ -214,6 +214,12 @@ pub enum CheckError {
         /// The path.
         path: PathBuf,
     },
+    /// A BIRD that runs was to check the file, and refused it or could not be asked.
+    #[error("{words}")]
+    Running {
+        /// What it said, or why it could not be asked; passwords masked.
+        words: String,
+    },
 }
 
 impl CheckError {
@@ -221,7 +227,10 @@ impl CheckError {
     /// it was staged.
     pub fn relocated(mut self, from: &Path, to: &Path) -> Self {
         let (from_text, to_text) = (from.display().to_string(), to.display().to_string());
-        if let CheckError::TimedOut { words, .. } | CheckError::Refused { words, .. } = &mut self {
+        if let CheckError::TimedOut { words, .. }
+        | CheckError::Refused { words, .. }
+        | CheckError::Running { words } = &mut self
+        {
             *words = words.replace(&from_text, &to_text);
         }
         if let CheckError::Refused { line: Some(line), .. } = &mut self

@@ -125,7 +125,12 @@ impl Fixed {
             to: self.to.clone(),
             timing: options.timing,
             guard: options.guard,
-            loader: Loader { method: options.reload, sockets, patience: options.reload_timeout },
+            loader: Loader {
+                method: options.reload,
+                sockets,
+                patience: options.reload_timeout,
+                undo_after: options.undo_after,
+            },
             probe: options.probe,
             check_timeout: options.check_timeout,
             confdir: self.confdir.clone(),

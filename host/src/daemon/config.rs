@@ -1,5 +1,6 @@
 //! The part of `tailorbird.toml` that is about the daemon: `[daemon]`.
 
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Options {
     pub check_timeout: Duration,
     /// The time that a reload may take; 30 s.
     pub reload_timeout: Duration,
+    /// BIRD goes back by itself after these seconds, unless the files were seen in force by then; never.
+    pub undo_after: Option<NonZeroU16>,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             probe: Duration::from_secs(5),
             check_timeout: Duration::from_secs(30),
             reload_timeout: Duration::from_secs(30),
+            undo_after: None,
         }
     }
 }
@@ -66,6 +70,7 @@ struct DaemonForm {
     probe: Option<Span>,
     check_timeout: Option<Span>,
     reload_timeout: Option<Span>,
+    undo_after: Option<Span>,
     guard: GuardForm,
 }
 
@@ -148,6 +153,10 @@ impl Options {
         if probe < Duration::from_millis(100) {
             return Err("daemon.probe: must be at least 100ms".to_owned());
         }
+        let undo_after = form.undo_after.map(|Span(time)| whole_seconds(time).ok_or(time)).transpose();
+        let undo_after = undo_after.map_err(|time| {
+            format!("daemon.undo_after = {time:?}: must be whole seconds, from 1 s to 18 h")
+        })?;
         Ok(Self {
             timing,
             guard,
@@ -156,8 +165,15 @@ impl Options {
             probe,
             check_timeout: time(form.check_timeout, base.check_timeout),
             reload_timeout: time(form.reload_timeout, base.reload_timeout),
+            undo_after,
         })
     }
+}
+
+/// A time as BIRD counts it.
+fn whole_seconds(time: Duration) -> Option<NonZeroU16> {
+    let seconds = u16::try_from(time.as_secs()).ok().and_then(NonZeroU16::new);
+    seconds.filter(|_| time.subsec_nanos() == 0)
 }
 
 #[cfg(test)]
@@ -179,6 +195,7 @@ mod tests {
             quiet = "0ms"
             bound = "2m"
             sockets = "run"
+            undo_after = "1m"
             [daemon.guard]
             peers = 0
             routes = 0.5
@@ -187,6 +204,7 @@ mod tests {
         let options = parse(text).expect("read");
         assert_eq!((options.timing.quiet, options.timing.bound), (Duration::ZERO, Duration::from_secs(120)));
         assert_eq!(options.sockets, Path::new("/etc/x/run"));
+        assert_eq!(options.undo_after, NonZeroU16::new(60));
         assert_eq!((options.guard.peers, options.guard.routes), (None, Some(0.5)));
         assert_eq!(options.guard.at_most, Some(Duration::from_secs(3600)));
         assert_eq!(parse(""), Ok(Options::default()));
@@ -201,6 +219,9 @@ mod tests {
             ("[daemon]\nprobe = \"1ms\"", "daemon.probe"),
             ("[daemon]\nreload = \"maybe\"", "must be \"auto\" or \"none\""),
             ("[daemon.guard]\npeers = 2.0", "daemon.guard.peers = 2"),
+            ("[daemon]\nundo_after = \"1500ms\"", "daemon.undo_after = 1.5s: must be whole seconds"),
+            ("[daemon]\nundo_after = \"0s\"", "daemon.undo_after = 0ns"),
+            ("[daemon]\nundo_after = \"20h\"", "daemon.undo_after"),
             ("[demon]", "unknown field `demon`"),
         ] {
             let error = parse(text).expect_err(text);

@@ -220,7 +220,7 @@ impl Progress {
                 )
                 .map_err(|held| (GUARD, held.reason))?;
         }
-        let checks = group.checks().map_err(|error| ("check", error.to_string()))?;
+        let checks = means.loader.checks(group).map_err(|error| ("check", error.to_string()))?;
         let (_, verdict) = group.deliver(checks, true, means.options).map_err(|error| {
             (if matches!(error, StageError::Check { .. }) { "check" } else { "stage" }, error.to_string())
         })?;

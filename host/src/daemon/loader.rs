@@ -1,14 +1,13 @@
 //! How BIRD comes to run what is on disk.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::status::{BirdStatus, SessionStatus};
-use crate::bird::check::Check;
-use crate::bird::control::{
-    self, Look, Mark, Neighbor, Protocol, Reload, Reloaded, Status,
-};
-use crate::delivery::Group;
+use crate::bird::check::{Check, MissingDaemon};
+use crate::bird::control::{self, Look, Mark, Neighbor, Protocol, Reload, Reloaded, Status};
+use crate::delivery::{Checks, Group};
 
 /// The longest time for the answers to a probe.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
@@ -61,6 +60,8 @@ pub struct Loader {
     pub sockets: PathBuf,
     /// The time that a command, or BIRD's answer, may take.
     pub patience: Duration,
+    /// BIRD goes back by itself after these seconds, unless the files were seen in force by then.
+    pub undo_after: Option<NonZeroU16>,
 }
 
 impl Loader {
@@ -71,6 +72,19 @@ impl Loader {
             Method::Auto if !own => group.daemon().map(|daemon| self.sockets.join(daemon.socket())),
             _ => None,
         }
+    }
+
+    /// What checks a group: its own commands, or the program of its daemon; without these the BIRD that is going to load
+    /// it, which may run in another container.
+    ///
+    /// # Errors
+    /// The program is not where the environment says that it is.
+    pub fn checks(&self, group: &Group) -> Result<Checks, MissingDaemon> {
+        let programs = group.checks()?;
+        Ok(match self.socket(group) {
+            Some(socket) if programs.is_empty() => Checks::Running(socket),
+            _ => Checks::Programs(programs),
+        })
     }
 
     /// Has the files of a group loaded, and waits until they are in force.
@@ -92,7 +106,11 @@ impl Loader {
         }
         let Some(socket) = self.socket(group) else { return Ok(loaded) };
         let options = Reload { answer: self.patience, in_force: self.patience, ..Reload::default() };
-        match control::reload(&socket, &options) {
+        let reloaded = match self.undo_after {
+            Some(seconds) => control::reload_confirmed(&socket, &options, seconds, |_| Ok(())),
+            None => control::reload(&socket, &options),
+        };
+        match reloaded {
             Reloaded::InForce { .. } => Ok(loaded),
             other @ (Reloaded::AcceptedNotInForce { .. } | Reloaded::Undone { .. }) => {
                 Err(("verify", other.to_string()))

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
@@ -176,8 +176,12 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     let now = Instant::now();
     let outputs = Outputs { board, metrics: metrics.clone(), secrets, log };
     let rounds = Rounds::new(settings, pipeline, names, outputs, now);
+    let mut looks = Vec::new();
     for (place, source) in sources.into_iter().enumerate() {
-        tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone())));
+        // One for each: what is asked for while a source is busy waits for it.
+        let look = Arc::new(Notify::new());
+        looks.push(look.clone());
+        tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone()).asked_by(look)));
     }
     drop(tell);
 
@@ -216,6 +220,7 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
                 // A full channel means that it is going to happen anyway.
                 let _ = command.try_send(Command::Templates);
                 let _ = again.try_send(());
+                looks.iter().for_each(|look| look.notify_one());
             }
             Some(()) = reload.recv() => {
                 let read = tokio::task::block_in_place(&mut reread);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tailorbird::bird::control::{
-    BgpState, ConfigFile, Configured, Control, ControlError, Fault, Look, Neighbor, Protocol, ProtocolState, Reload,
-    Reloaded, State, Status, UndoneBy, reload, reload_confirmed,
+    BgpState, ConfigFile, Configured, Control, ControlError, Fault, Look, Neighbor, Protocol, ProtocolState,
+    Reload, Reloaded, State, Status, UndoneBy, reload, reload_confirmed,
 };
 
 use crate::daemon::{Daemon, PATIENCE, addresses, each, until};

@@ -1,7 +1,7 @@
 //! BIRD is away, slow, or does not do as it is told.
 
 use crate::fake::Mode;
-use crate::world::{World, until};
+use crate::world::{Daemon, QUICK, World, until};
 
 #[test]
 fn a_bird_that_comes_late_goes_and_comes_back_is_seen_and_gets_the_files() {
@@ -149,4 +149,61 @@ fn files_that_somebody_else_changed_are_put_right() {
     std::fs::remove_file(world.path("out/bird.cfg")).unwrap();
     until("the file is there again", || (world.out("bird.cfg") == right).then_some(()));
     daemon.ready();
+}
+
+/// A daemon on a node without any program of BIRD.
+fn without_programs(world: &World) -> Daemon {
+    let mut command = world.command();
+    command.env_remove("TAILORBIRD_BIRD1").env("PATH", world.path("nothing"));
+    world.start_as(command)
+}
+
+#[test]
+fn without_a_program_the_bird_that_runs_checks_the_files() {
+    let world = World::new();
+    let daemon = without_programs(&world);
+    // It needs the files to begin.
+    world.shows("bird.cfg", "10.0.0.254", true);
+    let [bird, _six] = world.birds();
+    daemon.ready();
+    assert_eq!(bird.checks(), 0);
+
+    let (before, loads) = (world.out("bird.cfg"), bird.loads());
+    bird.set(Mode::Refuse);
+    world.put_peer("extra.yaml", "10.9.0.1");
+    let reason = daemon.unready("group bird: failed at check");
+    // It names the file that people know.
+    assert!(reason.contains("syntax error") && !reason.contains('@'), "{reason}");
+    assert_eq!((world.out("bird.cfg"), bird.loads()), (before.clone(), loads));
+    for mode in [Mode::Hang, Mode::Garbage] {
+        bird.set(mode);
+        daemon.unready("group bird: failed at check");
+        until("it is asked again", || (daemon.group("bird")["attempts"].as_u64() >= Some(2)).then_some(()));
+        assert_eq!(world.out("bird.cfg"), before, "{mode:?}");
+    }
+    bird.set(Mode::Fine);
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+    assert!(bird.checks() >= 2);
+    let said = daemon.log().matches("syntax error").count();
+    assert_eq!(said, 1, "{}", daemon.log());
+}
+
+#[test]
+fn bird_goes_back_unless_what_it_took_is_seen_in_force() {
+    let world = World::new();
+    world.bench.put("tailorbird.toml", &format!("{QUICK}undo_after = \"10s\"\n"));
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    assert_eq!(bird.confirmed_and_undone(), (1, 0));
+    bird.set(Mode::Lie);
+    world.put_peer("extra.yaml", "10.9.0.1");
+    let reason = daemon.unready("group bird: failed at verify");
+    assert!(reason.contains("was undone"), "{reason}");
+    let (confirmed, undone) = bird.confirmed_and_undone();
+    assert!(confirmed == 1 && undone >= 1);
+    bird.set(Mode::Fine);
+    daemon.ready();
+    assert_eq!(bird.confirmed_and_undone().0, 2);
 }

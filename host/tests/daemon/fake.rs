@@ -27,6 +27,9 @@ struct State {
     mode: Mutex<Mode>,
     loads: AtomicUsize,
     looks: AtomicUsize,
+    checks: AtomicUsize,
+    confirmed: AtomicUsize,
+    undone: AtomicUsize,
     begun: Instant,
     /// When it has read its configuration.
     read: Mutex<Instant>,
@@ -47,6 +50,9 @@ impl FakeBird {
             mode: Mutex::new(Mode::Fine),
             loads: AtomicUsize::new(0),
             looks: AtomicUsize::new(0),
+            checks: AtomicUsize::new(0),
+            confirmed: AtomicUsize::new(0),
+            undone: AtomicUsize::new(0),
             begun: now,
             read: Mutex::new(now),
             ended: AtomicBool::new(false),
@@ -79,6 +85,16 @@ impl FakeBird {
     /// How often its protocols were asked for.
     pub(crate) fn looks(&self) -> usize {
         self.state.looks.load(Ordering::SeqCst)
+    }
+
+    /// How often it was asked to check a file.
+    pub(crate) fn checks(&self) -> usize {
+        self.state.checks.load(Ordering::SeqCst)
+    }
+
+    /// How often it was told to keep what it would have undone, and to undo it.
+    pub(crate) fn confirmed_and_undone(&self) -> (usize, usize) {
+        (self.state.confirmed.load(Ordering::SeqCst), self.state.undone.load(Ordering::SeqCst))
     }
 
     /// It goes back to what it ran when it began, as by another's `configure undo`.
@@ -117,11 +133,31 @@ impl State {
                 (_, Mode::Hang) => continue,
                 (_, Mode::Garbage) => "no answer at all\n".to_owned(),
                 ("restrict", _) => "0016 Access restricted\n".to_owned(),
-                ("configure", Mode::Refuse) => {
+                ("configure confirm", _) => {
+                    self.confirmed.fetch_add(1, Ordering::SeqCst);
+                    "0018 Reconfiguration confirmed\n".to_owned()
+                }
+                ("configure undo", _) => {
+                    self.undone.fetch_add(1, Ordering::SeqCst);
+                    "0003 Reconfigured\n".to_owned()
+                }
+                (check, mode) if check.starts_with("configure check ") => {
+                    self.checks.fetch_add(1, Ordering::SeqCst);
+                    let file = check.split('"').nth(1).unwrap_or_default();
+                    let read = std::fs::read_to_string(file).unwrap_or_default();
+                    let fine = mode != Mode::Refuse && read.contains("router id");
+                    let answer = if fine {
+                        "0020 Configuration OK".into()
+                    } else {
+                        format!("8002 {file}:3:1 syntax error")
+                    };
+                    format!("0002-Reading configuration from {file}\n{answer}\n")
+                }
+                ("configure" | "configure timeout 10", Mode::Refuse) => {
                     "0002-Reading configuration from /x/bird.cfg\n8002 /x/bird.cfg:3:1 syntax error\n"
                         .to_owned()
                 }
-                ("configure", mode) => {
+                ("configure" | "configure timeout 10", mode) => {
                     if mode == Mode::Fine {
                         *self.read.lock().unwrap() = Instant::now();
                         self.loads.fetch_add(1, Ordering::SeqCst);

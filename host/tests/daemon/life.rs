@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::world::{World, until};
+use crate::world::{World, peer, until};
 
 #[test]
 fn it_ends_within_five_seconds_even_while_a_check_hangs() {
@@ -63,6 +63,26 @@ fn a_hangup_reads_everything_again() {
     daemon.logs("templates reloaded");
     daemon.logs("configuration reloaded");
     daemon.ready();
+}
+
+#[test]
+fn a_hangup_looks_at_files_whose_changes_nobody_tells() {
+    let world = World::new();
+    let _birds = world.birds();
+    // The file lies elsewhere, so the folder does not change with it.
+    let elsewhere = world.bench.put("elsewhere/extra.yaml", "");
+    std::os::unix::fs::symlink(&elsewhere, world.path("objects/extra.yaml")).unwrap();
+    let daemon = world.start();
+    daemon.ready();
+    // Without the signal it would be found too, after up to ten seconds.
+    let begin = Instant::now();
+    for number in 1..=5 {
+        let address = format!("10.9.0.{number}");
+        fs::write(&elsewhere, peer(&address)).unwrap();
+        daemon.signal(Signal::HUP);
+        world.shows("bird.cfg", &address, true);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 #[test]

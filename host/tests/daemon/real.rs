@@ -118,7 +118,9 @@ fn what_goes_wrong_is_seen_in_seconds_and_heals_by_itself() {
     };
     let works = |address: &str| {
         world.put_peer("extra.yaml", address);
-        until("the new session is at BIRD", || daemon.status()["birds"].to_string().contains(address).then_some(()));
+        until("the new session is at BIRD", || {
+            daemon.status()["birds"].to_string().contains(address).then_some(())
+        });
         daemon.ready();
     };
 
@@ -157,4 +159,45 @@ fn what_goes_wrong_is_seen_in_seconds_and_heals_by_itself() {
     fs::rename(&away, &socket).unwrap();
     timed("the socket back, healed", &|| daemon.ready());
     works("10.9.0.5");
+}
+
+#[test]
+fn the_bird_that_runs_checks_the_files_where_there_is_no_program_of_it() {
+    let Some(folder) = folder() else { return };
+    let world = World::new();
+    let templates = world.path("templates");
+    let mut export = world.bench.command("templates export");
+    assert!(export.arg(&templates).output().unwrap().status.success());
+    let mut command = world.command();
+    command
+        .env_remove("TAILORBIRD_BIRD1")
+        .env("PATH", world.path("nothing"))
+        .arg("--confdir")
+        .arg(&templates);
+    let daemon = world.start_as(command);
+    world.shows("bird.cfg", "10.0.0.254", true);
+    world.shows("bird6.cfg", "router id", true);
+    let _four = bird(&world, &folder.join("bird"), "bird");
+    let _six = bird(&world, &folder.join("bird6"), "bird6");
+    daemon.ready();
+
+    let template = fs::read_dir(templates.join("templates")).unwrap();
+    let template = template.map(|entry| entry.unwrap().path());
+    let template =
+        template.into_iter().find(|path| fs::read_to_string(path).unwrap().contains("router id")).unwrap();
+    let (right, before) = (fs::read_to_string(&template).unwrap(), world.out("bird.cfg"));
+    let replace = |text: &str| {
+        fs::write(world.path("new"), text).unwrap();
+        fs::rename(world.path("new"), &template).unwrap();
+    };
+    replace(&format!("{right}\nprotocol nonsense {{ }}\n"));
+    for name in ["bird", "bird6"] {
+        let reason = daemon.unready(&format!("group {name}: failed at check"));
+        assert!(reason.contains(&format!("{name}.cfg, line ")), "{reason}");
+    }
+    assert_eq!(world.out("bird.cfg"), before);
+    replace(&right);
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
 }
