@@ -31,7 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
 use metrics::Metrics;
-use rounds::{CONFIGURATION, Outputs, Rounds, TEMPLATES};
+use rounds::{Outputs, Rounds};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
@@ -316,10 +316,10 @@ async fn work(
                 // Whoever asked may be gone.
                 let _ = answer.send(rounds.confirm(now));
             }
-            Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
+            Happened::Command(Some(Command::Templates)) => rounds.reload_templates(now),
             Happened::Command(Some(Command::Configuration(read))) => match *read {
                 Ok(again) => rounds.configure(again, now),
-                Err(reason) => rounds.refuse(CONFIGURATION, reason),
+                Err(reason) => rounds.refuse_configuration(reason),
             },
             Happened::Told(Some(update)) => rounds.take(update, now),
             Happened::Due => {

@@ -15,7 +15,7 @@ use super::schedule::{Backoff, Schedule, Timing};
 use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
 use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
-use crate::pipeline::{Pipeline, Rendered, Templates};
+use crate::pipeline::{Pipeline, Rendered, Templates, TemplatesError, Unrendered};
 use crate::plugin::PluginSet;
 use crate::resources::{Kind, LogSeverity, ObjectKey};
 use crate::stage::Options;
@@ -61,8 +61,12 @@ pub(super) struct Rounds {
     groups: Groups,
     /// The last rendering.
     rendered: Option<Rendered>,
-    /// What plugins failed at: tried again by itself.
-    abandoned: Option<(String, Instant)>,
+    /// What is to be used as soon as a rendering succeeds with it.
+    candidate: Option<Candidate>,
+    /// Why the last round rendered nothing, if it tried.
+    abandoned: Option<String>,
+    /// When a round is due although nothing changed: the last one left something to be tried again.
+    retry: Option<Instant>,
     backoff: Backoff,
     next_probe: Instant,
     status: Status,
@@ -73,6 +77,16 @@ pub(super) struct Rounds {
     log: LogLevel,
     /// What the objects wanted to be logged when that was told last.
     logged: Option<LogSeverity>,
+}
+
+/// What was read anew and has not been rendered with. Until then what was there before is in use.
+struct Candidate {
+    /// The plugins, if they are others than those in use.
+    plugins: Option<PluginSet>,
+    /// How the rounds work, if that is to change.
+    settings: Option<Settings>,
+    /// What was read: the keys of its errors in the status.
+    what: BTreeSet<&'static str>,
 }
 
 /// Told whenever the objects want something else to be logged; with nothing when they say nothing about it.
@@ -121,7 +135,9 @@ impl Rounds {
             schedule,
             groups: Groups::default(),
             rendered: None,
+            candidate: None,
             abandoned: None,
+            retry: None,
             backoff: Backoff::default(),
             next_probe: now,
             status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
@@ -226,7 +242,7 @@ impl Rounds {
         let work = [
             self.schedule.due().filter(|_| in_sync),
             self.groups.next().filter(|_| in_sync),
-            self.abandoned.as_ref().map(|(_, again)| *again).filter(|_| in_sync),
+            self.retry.filter(|_| in_sync),
         ];
         work.into_iter().flatten().fold(self.next_probe, Instant::min)
     }
@@ -238,7 +254,7 @@ impl Rounds {
             self.apply();
         }
         let due = self.schedule.due().is_some_and(|due| due <= now);
-        let again = self.abandoned.as_ref().is_some_and(|(_, again)| *again <= now);
+        let again = self.retry.is_some_and(|again| again <= now);
         if in_sync && (due || again) {
             self.round(now);
         } else if in_sync && self.groups.next().is_some_and(|next| next <= now) {
@@ -250,38 +266,108 @@ impl Rounds {
         }
     }
 
-    /// Renders, and brings what changed into force.
+    /// Why nothing may be rendered from the objects that there are.
+    fn obstacles(&self) -> Vec<String> {
+        let engine = self.pipeline.engine();
+        let mut obstacles: Vec<String> = engine.blocking().iter().map(ToString::to_string).collect();
+        let node = engine.settings().node.as_str();
+        if !engine.has_node(node) {
+            obstacles.push(format!("there is no node {node}: nothing is rendered before there is"));
+        }
+        obstacles
+    }
+
+    /// Renders unless something forbids it, and brings what changed into force.
     fn round(&mut self, now: Instant) {
+        if !self.pending.is_empty() {
+            self.apply();
+        }
         let oldest = self.schedule.oldest();
         self.schedule.begin(now);
-        self.status.blocked = self.pipeline.engine().blocking().iter().map(ToString::to_string).collect();
-        let node = self.pipeline.engine().settings().node.clone();
-        if !self.pipeline.engine().has_node(node.as_str()) {
-            self.status.blocked.push(format!("there is no node {node}: nothing is rendered before there is"));
-        }
+        // Only what this round leaves is tried again: while nothing may be rendered, only a change helps.
+        self.retry = None;
+        self.status.blocked = self.obstacles();
         if !self.status.blocked.is_empty() {
+            self.abandoned = None;
             return;
         }
         self.status.rounds += 1;
-        match self.pipeline.render(&self.settings.to, now) {
-            Ok(rendered) => self.take_rendering(rendered, now),
+        let outcome = self.render(now);
+        if self.candidate.is_some() || outcome.is_err() {
+            let chance = self.chance();
+            self.retry = Some(now + self.backoff.failed(chance));
+        } else {
+            self.backoff = Backoff::default();
+        }
+        match outcome {
+            Ok(rendered) => {
+                self.take_rendering(rendered, now);
+                self.metrics.round(oldest.map(|oldest| oldest.elapsed()));
+            }
             Err(error) => {
                 let text = error.to_string();
-                if self.abandoned.as_ref().is_none_or(|(old, _)| *old != text) {
+                if self.abandoned.as_ref() != Some(&text) {
                     tracing::error!("nothing was rendered, and the files stay: {text}");
                 }
-                let chance = self.chance();
-                self.abandoned = Some((text, now + self.backoff.failed(chance)));
+                self.abandoned = Some(text);
                 self.metrics.abandoned();
-                return;
             }
         }
-        self.metrics.round(oldest.map(|oldest| oldest.elapsed()));
+    }
+
+    /// Renders with what is to be used, if there is anything and it can be used; else with what is in use.
+    fn render(&mut self, now: Instant) -> Result<Rendered, Unrendered> {
+        if let Some(candidate) = self.candidate.take() {
+            match self.try_out(&candidate, now) {
+                Ok(rendered) => {
+                    self.adopt(candidate);
+                    return Ok(rendered);
+                }
+                Err(reason) => {
+                    for what in &candidate.what {
+                        self.refuse(what, reason.clone());
+                    }
+                    self.candidate = Some(candidate);
+                }
+            }
+        }
+        self.pipeline.render(&self.settings.to, now)
+    }
+
+    /// Renders with what is to be used; after an error what is in use still is.
+    fn try_out(&mut self, candidate: &Candidate, now: Instant) -> Result<Rendered, String> {
+        let (plugins, templates) = self.load(candidate).map_err(|error| error.to_string())?;
+        let to = candidate.settings.as_ref().map_or(&self.settings.to, |settings| &settings.to);
+        self.pipeline.replace(plugins, templates, to, now).map_err(|error| error.to_string())
+    }
+
+    /// The plugins of a candidate, and the templates as they are now with the functions of these plugins.
+    fn load(&self, candidate: &Candidate) -> Result<(PluginSet, Templates), TemplatesError> {
+        let plugins = candidate.plugins.as_ref().unwrap_or_else(|| self.pipeline.plugins()).clone();
+        let settings = candidate.settings.as_ref().unwrap_or(&self.settings);
+        let node = &self.pipeline.engine().settings().node;
+        let templates = Templates::load(settings.confdir.as_deref(), node, &plugins)?;
+        Ok((plugins, templates))
+    }
+
+    /// What was to be used is in use.
+    fn adopt(&mut self, candidate: Candidate) {
+        if let Some(settings) = candidate.settings {
+            self.schedule.set(settings.timing);
+            self.settings = settings;
+            self.next_probe = Instant::now();
+        }
+        if candidate.plugins.is_some() {
+            self.status.plugins = plugin_status(self.pipeline.plugins());
+        }
+        for what in candidate.what {
+            tracing::info!("{what} reloaded");
+            self.status.reloading.remove(what);
+        }
     }
 
     fn take_rendering(&mut self, rendered: Rendered, now: Instant) {
         self.abandoned = None;
-        self.backoff = Backoff::default();
         self.status.rendered_revision = rendered.snapshot.revision;
         self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
@@ -389,49 +475,69 @@ impl Rounds {
         confirmed
     }
 
-    /// Takes what the configuration file says into use, unless nothing can be rendered with it; then all stays as it is.
+    /// Uses what the configuration file says from the next rendering on that succeeds with it.
     pub(super) fn configure(&mut self, again: Again, now: Instant) {
-        let old = std::mem::replace(&mut self.settings, again.settings);
-        self.schedule.set(self.settings.timing);
-        if !self.replace(Some(again.plugins), CONFIGURATION, now) {
-            self.schedule.set(old.timing);
-            self.settings = old;
-        }
-        self.next_probe = now;
+        self.replace(CONFIGURATION, Some(again.plugins), Some(again.settings), now);
     }
 
-    /// Takes other templates or plugins into use, unless they cannot render; then those in use stay. Whether they are in
-    /// use.
-    pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) -> bool {
-        let plugins = plugins.unwrap_or_else(|| self.pipeline.plugins().clone());
-        let node = self.pipeline.engine().settings().node.clone();
-        let in_sync = self.in_sync();
-        let loaded = Templates::load(self.settings.confdir.as_deref(), &node, &plugins);
-        let outcome = loaded.map_err(|error| error.to_string()).and_then(|templates| {
-            if !in_sync || self.rendered.is_none() {
-                self.pipeline.put(plugins, templates);
-                return Ok(None);
-            }
-            let replaced = self.pipeline.replace(plugins, templates, &self.settings.to, now);
-            replaced.map(Some).map_err(|error| error.to_string())
+    /// Uses the templates as they are now from the next rendering on that succeeds with them.
+    pub(super) fn reload_templates(&mut self, now: Instant) {
+        self.replace(TEMPLATES, None, None, now);
+    }
+
+    fn replace(
+        &mut self,
+        what: &'static str,
+        plugins: Option<PluginSet>,
+        settings: Option<Settings>,
+        now: Instant,
+    ) {
+        let mut candidate = self.candidate.take().unwrap_or_else(|| Candidate {
+            plugins: None,
+            settings: None,
+            what: BTreeSet::new(),
         });
-        let replaced = outcome.is_ok();
-        match outcome {
-            Ok(rendered) => {
-                tracing::info!("{what} reloaded");
-                self.status.reloading.remove(what);
-                self.status.plugins = plugin_status(self.pipeline.plugins());
-                if let Some(rendered) = rendered {
-                    self.take_rendering(rendered, now);
+        candidate.plugins = plugins.or(candidate.plugins);
+        candidate.settings = settings.or(candidate.settings);
+        candidate.what.insert(what);
+        if self.rendered.is_some() {
+            self.status.reloading.insert(what, UNTRIED.to_owned());
+            self.candidate = Some(candidate);
+            if self.in_sync() {
+                self.round(now);
+            }
+            return;
+        }
+        // Nothing has been rendered with those in use either.
+        match self.load(&candidate) {
+            Ok((plugins, templates)) => {
+                self.pipeline.put(plugins, templates);
+                self.adopt(candidate);
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                for what in &candidate.what {
+                    self.refuse(what, reason.clone());
                 }
             }
-            Err(reason) => self.refuse(what, reason),
         }
-        replaced
+    }
+
+    /// The configuration file, or what it names, cannot be used; what was there before is in use.
+    pub(super) fn refuse_configuration(&mut self, reason: String) {
+        // What it said before its last change counts no more.
+        if let Some(candidate) = &mut self.candidate {
+            (candidate.plugins, candidate.settings) = (None, None);
+            candidate.what.remove(CONFIGURATION);
+            if candidate.what.is_empty() {
+                self.candidate = None;
+            }
+        }
+        self.refuse(CONFIGURATION, reason);
     }
 
     /// Notes that something could not be reloaded; what was there before is in use.
-    pub(super) fn refuse(&mut self, what: &'static str, reason: String) {
+    fn refuse(&mut self, what: &'static str, reason: String) {
         if self.status.reloading.get(what) != Some(&reason) {
             tracing::error!("{what} not reloaded, what was there before is in use: {reason}");
         }
@@ -468,7 +574,7 @@ impl Rounds {
         });
         self.status.objects = reports.collect();
         let mut status = self.status.clone();
-        if let Some((reason, _)) = &self.abandoned {
+        if let Some(reason) = &self.abandoned {
             status.blocked.push(reason.clone());
         }
         self.metrics.status(&status, self.schedule.oldest());
@@ -477,10 +583,13 @@ impl Rounds {
 }
 
 /// What the configuration file, and what it names, are called where they are told of.
-pub(super) const CONFIGURATION: &str = "configuration";
+const CONFIGURATION: &str = "configuration";
+
+/// Why what was read is not in use, while nothing can be rendered.
+const UNTRIED: &str = "not tried yet, for nothing can be rendered now";
 
 /// The folder of templates.
-pub(super) const TEMPLATES: &str = "templates";
+const TEMPLATES: &str = "templates";
 
 /// Whether a change of an object is somebody's edit of peers or of the mesh.
 fn is_deliberate(key: &ObjectKey) -> bool {

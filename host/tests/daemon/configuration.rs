@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::component::Guest;
-use crate::world::{QUICK, World, until};
+use crate::world::{QUICK, World, put_plugin, until};
 
 /// A resource of a group of its own.
 fn resource(world: &World, name: &str, template: &str) {
@@ -48,12 +48,6 @@ fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
 
 fn with_plugin(path: &str, daemon: &str) -> String {
     format!("[[plugin]]\npath = \"{path}\"\n{daemon}")
-}
-
-/// Replaced as a whole: a half-written component is another test's business.
-fn put_plugin(world: &World, name: &str, component: &[u8]) {
-    fs::write(world.path("new.wasm"), component).unwrap();
-    fs::rename(world.path("new.wasm"), world.path(name)).unwrap();
 }
 
 #[test]

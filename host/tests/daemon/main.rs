@@ -20,4 +20,5 @@ mod kill;
 mod life;
 mod objects;
 mod real;
+mod rounds;
 mod world;

@@ -125,6 +125,12 @@ pub(crate) fn peer(address: &str) -> String {
     )
 }
 
+/// Replaced as a whole: a half-written component is another test's business.
+pub(crate) fn put_plugin(world: &World, name: &str, component: &[u8]) {
+    fs::write(world.path("new.wasm"), component).unwrap();
+    fs::rename(world.path("new.wasm"), world.path(name)).unwrap();
+}
+
 /// A daemon that runs; it is killed with this value.
 pub(crate) struct Daemon {
     child: Child,

@@ -1,0 +1,132 @@
+//! When something is rendered, and with what.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::common::CLUSTER;
+use crate::component::Guest;
+use crate::world::{QUICK, World, peer, put_plugin, until};
+
+/// A plugin that breaks when it is asked about many sessions at once.
+fn fragile(sessions: usize) -> Vec<u8> {
+    let body = format!(
+        "(if (i32.ge_u (local.get 3) (i32.const {sessions})) (then (unreachable))) (i32.const 1024)"
+    );
+    Guest::new("p", "filter-plugin").body("filter#rules", &body).component()
+}
+
+fn with_plugin(world: &World, component: &[u8], more: &str) {
+    put_plugin(world, "p.wasm", component);
+    world.bench.put("tailorbird.toml", &format!("[[plugin]]\npath = \"p.wasm\"\n{more}\n{QUICK}"));
+}
+
+/// Peers from `first` on, in one file.
+fn put_peers(world: &World, first: usize, count: usize) {
+    let peers: Vec<String> = (first..first + count).map(|last| peer(&format!("10.9.0.{last}"))).collect();
+    world.put_object("peers.yaml", &peers.join("---\n"));
+}
+
+fn configuration(spec: &str) -> String {
+    format!(
+        "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {{name: default}}\nspec: {{{spec}}}\n"
+    )
+}
+
+#[test]
+fn what_forbids_to_render_is_not_passed_by_reading_other_things_again() {
+    let (_, without_node) = CLUSTER.split_once("---\n").unwrap();
+    let off = "nodeToNodeMeshEnabled: false";
+    for (file, good, bad, told) in [
+        ("bgp.yaml", configuration(off), configuration(&format!("{off}, asNumber: banana")), "banana"),
+        ("cluster.yaml", CLUSTER.to_owned(), without_node.to_owned(), "there is no node worker-1"),
+    ] {
+        let world = World::new();
+        world.put_object(file, &good);
+        let _birds = world.birds();
+        let daemon = world.start();
+        daemon.ready();
+        let before = world.out("bird.cfg");
+        world.put_object(file, &bad);
+        daemon.unready(told);
+        daemon.signal(Signal::HUP);
+        daemon.unready("templates: not tried yet");
+        daemon.unready("configuration: not tried yet");
+        daemon.unready(told);
+        assert_eq!(world.out("bird.cfg"), before, "{told}");
+        world.put_object(file, &good);
+        daemon.ready();
+        daemon.logs("configuration reloaded");
+        assert_eq!(world.out("bird.cfg"), before, "{told}");
+    }
+}
+
+#[test]
+fn a_daemon_that_may_not_render_sleeps_also_after_a_round_that_was_abandoned() {
+    let world = World::new();
+    with_plugin(&world, &fragile(5), "");
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    put_peers(&world, 1, 6);
+    daemon.unready("plugin p: filter.rules");
+    world.put_object("bgp.yaml", &configuration("asNumber: banana"));
+    daemon.unready("banana");
+    // Longer than any wait for another attempt.
+    let looks = |more: usize| {
+        let before = bird.looks();
+        until("BIRD is asked how it is", || (bird.looks() >= before + more).then_some(()));
+    };
+    looks(20);
+    let used = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
+        let (_, rest) = stat.rsplit_once(')').unwrap();
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        // Linux counts it in hundredths of a second.
+        Duration::from_millis(ticks * 10)
+    };
+    let (before, begin) = (used(), Instant::now());
+    looks(10);
+    let (used, took) = (used() - before, begin.elapsed());
+    assert!(used < took / 5, "{used:?} of {took:?}");
+}
+
+#[test]
+fn plugins_are_used_from_the_first_rendering_on_that_succeeds_with_them() {
+    let world = World::new();
+    let whole = Guest::new("p", "filter-plugin").component();
+    with_plugin(&world, &whole, "");
+    let _birds = world.birds();
+    put_peers(&world, 1, 8);
+    let daemon = world.start();
+    daemon.ready();
+    let digest = || daemon.status()["plugins"][0]["sha256"].as_str().unwrap().to_owned();
+    let first = digest();
+
+    // It breaks at the objects of now, and not at others: it is tried again by itself.
+    put_plugin(&world, "p.wasm", &fragile(7));
+    daemon.unready("configuration: plugin p: filter.rules");
+    world.put_peer("extra.yaml", "10.8.0.1");
+    world.shows("bird.cfg", "10.8.0.1", true);
+    assert_eq!(digest(), first);
+    put_peers(&world, 1, 1);
+    until("the other plugin is in use", || (digest() != first).then_some(()));
+    daemon.ready();
+    let second = digest();
+
+    // What comes while nothing can be rendered is tried when something can, and what was in use is until then.
+    fs::rename(world.path("objects"), world.path("away")).unwrap();
+    daemon.unready("source files");
+    put_plugin(&world, "p.wasm", &fragile(0));
+    daemon.unready("configuration: not tried yet");
+    fs::rename(world.path("away"), world.path("objects")).unwrap();
+    daemon.unready("configuration: plugin p: filter.rules");
+    world.put_peer("extra.yaml", "10.8.0.2");
+    world.shows("bird.cfg", "10.8.0.2", true);
+    assert_eq!(digest(), second);
+    put_plugin(&world, "p.wasm", &whole);
+    until("the first plugin is in use again", || (digest() == first).then_some(()));
+    daemon.ready();
+}
