@@ -27,32 +27,36 @@ pub enum Method {
 pub struct Loaded {
     /// When it began.
     began: Instant,
-    /// The group's main file as it was then.
-    file: Option<Mark>,
+    /// The group's files as they were then; none for one that was not there.
+    files: Vec<Option<Mark>>,
 }
 
 impl Loaded {
     /// A load of a group that begins now.
     fn now(group: &Group) -> Self {
-        Self { began: Instant::now(), file: mark(group) }
+        Self { began: Instant::now(), files: marks(group).collect() }
     }
 
-    /// Whether BIRD surely runs something else than what is on disk: another file is there now, or what BIRD runs was
-    /// read before this load. Only clocks that do not jump are asked: BIRD's own age of it, and this process' time.
-    fn is_stale(&self, group: &Group, status: &Status) -> bool {
-        let read_before = status
+    /// Whether BIRD surely runs something that it read before this load. Only clocks that do not jump are asked: BIRD's own
+    /// age of it, and this process' time.
+    fn is_older_at(&self, status: &Status) -> bool {
+        status
             .configuration_age()
-            .is_some_and(|age| age > self.began.elapsed().saturating_add(status.precision()));
-        read_before || self.file != mark(group)
+            .is_some_and(|age| age > self.began.elapsed().saturating_add(status.precision()))
+    }
+
+    /// Whether the files of the group are those that were loaded.
+    pub fn has_files_of(&self, group: &Group) -> bool {
+        marks(group).eq(self.files.iter().cloned())
     }
 }
 
-fn mark(group: &Group) -> Option<Mark> {
-    group.main_file().and_then(|file| Mark::of(&file.dest).ok())
+fn marks(group: &Group) -> impl Iterator<Item = Option<Mark>> {
+    group.files.iter().map(|file| Mark::of(&file.dest).ok())
 }
 
 /// Loads groups and looks after the daemons that read them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loader {
     /// How.
     pub method: Method,
@@ -119,8 +123,8 @@ impl Loader {
         }
     }
 
-    /// Asks the daemons of groups how they are, all at once, and whether each surely runs something else than what is on
-    /// disk; `last` gives a group's last load. Groups for which this loader has no socket are passed over.
+    /// Asks the daemons of groups how they are, all at once, and whether each surely runs something that it read
+    /// before its last load; `last` gives a group's last load. Groups for which this loader has no socket are passed over.
     pub fn look<'a>(
         &self,
         groups: &[Group],
@@ -141,7 +145,7 @@ impl Loader {
             };
             match look.and_then(Look::end) {
                 Ok((status, protocols)) => {
-                    let stale = last(&group.name).is_some_and(|loaded| loaded.is_stale(group, &status));
+                    let stale = last(&group.name).is_some_and(|loaded| loaded.is_older_at(&status));
                     bird.up = true;
                     bird.version = Some(status.version);
                     bird.sessions = protocols.into_iter().filter_map(session).collect();

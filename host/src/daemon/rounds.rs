@@ -55,7 +55,9 @@ pub(super) struct Rounds {
     settings: Settings,
     pipeline: Pipeline,
     pending: Vec<Event>,
-    /// The events since the last round in force were edits of peers or of the mesh.
+    /// The sources that have told all that they had when they were asked first.
+    listed: BTreeSet<usize>,
+    /// Among the events since the last rendering were edits of peers or of the mesh.
     deliberate: bool,
     schedule: Schedule,
     groups: Groups,
@@ -131,6 +133,7 @@ impl Rounds {
             settings,
             pipeline,
             pending: Vec::new(),
+            listed: BTreeSet::new(),
             deliberate: false,
             schedule,
             groups: Groups::default(),
@@ -174,11 +177,13 @@ impl Rounds {
                         Event::Upsert(parsed) => &parsed.key,
                         Event::Delete(key) => key,
                     };
-                    self.deliberate |= is_deliberate(key);
+                    // What was there at the start is nobody's edit.
+                    self.deliberate |= is_deliberate(key) && self.listed.contains(&told.source);
                     self.pending.push(event);
                     changed = true;
                 }
                 Update::InSync => {
+                    self.listed.insert(told.source);
                     source.in_sync = true;
                     source.lost = None;
                 }
@@ -236,12 +241,17 @@ impl Rounds {
         self.status.sources.iter().all(|source| source.in_sync)
     }
 
+    /// Whether what was rendered last is what is to be.
+    fn is_settled(&self) -> bool {
+        self.status.blocked.is_empty()
+    }
+
     /// When there is something to do.
     pub(super) fn next(&self) -> Instant {
         let in_sync = self.in_sync();
         let work = [
             self.schedule.due().filter(|_| in_sync),
-            self.groups.next().filter(|_| in_sync),
+            self.groups.next(self.is_settled()).filter(|_| in_sync),
             self.retry.filter(|_| in_sync),
         ];
         work.into_iter().flatten().fold(self.next_probe, Instant::min)
@@ -257,7 +267,7 @@ impl Rounds {
         let again = self.retry.is_some_and(|again| again <= now);
         if in_sync && (due || again) {
             self.round(now);
-        } else if in_sync && self.groups.next().is_some_and(|next| next <= now) {
+        } else if in_sync && self.groups.next(self.is_settled()).is_some_and(|next| next <= now) {
             self.advance(now);
         }
         if self.next_probe <= now {
@@ -353,9 +363,15 @@ impl Rounds {
     /// What was to be used is in use.
     fn adopt(&mut self, candidate: Candidate) {
         if let Some(settings) = candidate.settings {
+            let now = Instant::now();
+            if settings.loader != self.settings.loader {
+                self.groups.doubt_all(now);
+            }
+            // The guard may have other limits.
+            self.groups.reconsider(now);
             self.schedule.set(settings.timing);
             self.settings = settings;
-            self.next_probe = Instant::now();
+            self.next_probe = now;
         }
         if candidate.plugins.is_some() {
             self.status.plugins = plugin_status(self.pipeline.plugins());
@@ -371,7 +387,8 @@ impl Rounds {
         self.status.rendered_revision = rendered.snapshot.revision;
         self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
-        self.groups.rendered(&rendered.groups);
+        let deliberate = std::mem::take(&mut self.deliberate);
+        self.groups.rendered(&rendered.groups, deliberate, now);
         self.rendered = Some(rendered);
         self.advance(now);
     }
@@ -380,10 +397,9 @@ impl Rounds {
     fn advance(&mut self, now: Instant) {
         let Some(rendered) = self.rendered.take() else { return };
         let options = Options { check_timeout: self.settings.check_timeout, ..Options::default() };
-        let mut all = true;
+        let settled = self.is_settled();
         for group in &rendered.groups {
-            if !self.groups.is_in_force(&group.name) && !self.groups.is_due(&group.name, now) {
-                all = false;
+            if !self.groups.is_in_force(&group.name) && !self.groups.is_due(&group.name, now, settled) {
                 continue;
             }
             self.metrics.busy(true);
@@ -393,7 +409,6 @@ impl Rounds {
                 loader: &self.settings.loader,
                 limits: &self.settings.guard,
                 options: &options,
-                deliberate: self.deliberate,
                 revision: rendered.snapshot.revision,
                 snapshot: &rendered.snapshot,
                 now,
@@ -413,26 +428,19 @@ impl Rounds {
                     );
                     self.metrics.applied(&group.name, took);
                 }
-                Did::Failed(step) => {
-                    all = false;
-                    self.metrics.failed(&group.name, step);
-                }
-                Did::Held => {
-                    all = false;
-                    self.metrics.failed(&group.name, GUARD);
-                }
+                Did::Failed(step) => self.metrics.failed(&group.name, step),
+                Did::Held => self.metrics.failed(&group.name, GUARD),
             }
-        }
-        if all {
-            self.deliberate = false;
         }
         self.rendered = Some(rendered);
     }
 
-    /// Asks the daemons how they are; one that runs something old is loaded again.
+    /// Asks the daemons how they are, and looks at the files; what runs something old, or is not what it was, is brought into
+    /// force again.
     fn probe(&mut self) {
         let Some(rendered) = &self.rendered else { return };
         let mut birds = Vec::new();
+        let mut doubts = Vec::new();
         let looked = self.settings.loader.look(&rendered.groups, |group| self.groups.last_load(group));
         for (seen, stale) in looked {
             let before = self.status.birds.iter().find(|bird| bird.group == seen.group);
@@ -443,27 +451,30 @@ impl Rounds {
                 }
             }
             let came = seen.up && before.is_some_and(|before| !before.up);
-            if seen.up && self.groups.is_in_force(&seen.group) && (came || stale) {
-                tracing::warn!(group = seen.group, "BIRD may run something else than what is on disk");
-                self.groups.doubt(&seen.group);
+            if seen.up && (came || stale) {
+                doubts.push((seen.group.clone(), "BIRD may run something else than what is on disk"));
             }
             birds.push(seen);
         }
+        for group in &rendered.groups {
+            if self.groups.last_load(&group.name).is_some_and(|load| !load.has_files_of(group)) {
+                doubts.push((group.name.clone(), "somebody else changed the files"));
+            }
+        }
         self.metrics.birds(&birds);
         self.status.birds = birds;
-        let doubtful = self.rendered.as_ref().is_some_and(|rendered| {
-            rendered.groups.iter().any(|group| {
-                !self.groups.is_in_force(&group.name) && self.groups.is_due(&group.name, Instant::now())
-            })
-        });
-        if doubtful && self.in_sync() {
-            self.advance(Instant::now());
+        let now = Instant::now();
+        for (group, doubt) in doubts {
+            if self.groups.is_in_force(&group) {
+                tracing::warn!(group, "{doubt}");
+            }
+            self.groups.doubt(&group, now);
         }
     }
 
     /// Lets everything through that is held now; the groups.
     pub(super) fn confirm(&mut self, now: Instant) -> Vec<String> {
-        let confirmed = self.groups.confirm();
+        let confirmed = self.groups.confirm(now);
         for group in &confirmed {
             tracing::warn!(group, "what was held is let through: it was confirmed");
         }
