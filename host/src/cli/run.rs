@@ -149,43 +149,60 @@ fn options(file: Option<&Path>) -> anyhow::Result<Options> {
 /// Arguments of `confirm`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfirmArgs {
+    /// What is let through, as /status and an earlier `confirm` named it; all that is held unless given
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
     /// Where the daemon answers HTTP
     #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
     http: SocketAddr,
 }
 
 pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
-    let answer = ask(args.http, "POST", "/confirm")?;
-    let answer: serde_json::Value =
-        serde_json::from_str(&answer).map_err(|_| anyhow!("{}: this is no tailorbird daemon", args.http))?;
+    let status = ask(args.http, "GET", "/status", "")?;
+    let mut ids = Vec::new();
+    for group in status["groups"].as_array().into_iter().flatten() {
+        let text = |field: &str| group[field].as_str();
+        let Some(id) = text("held").filter(|id| args.ids.is_empty() || args.ids.iter().any(|own| own == id))
+        else {
+            continue;
+        };
+        let (name, reason) = (text("name").unwrap_or_default(), text("reason").unwrap_or_default());
+        output::print(&format!("group {name}: {reason} (id {id})\n"))?;
+        ids.push(id.to_owned());
+    }
+    if let Some(id) = args.ids.iter().find(|id| !ids.contains(id)) {
+        bail!("nothing is held by the id {id}: what is held now is in /status");
+    }
+    if ids.is_empty() {
+        output::print("nothing is held\n")?;
+        return Ok(Exit::Done);
+    }
+    let answer = ask(args.http, "POST", "/confirm", &ids.join("\n"))?;
     let groups: Vec<&str> =
         answer["confirmed"].as_array().into_iter().flatten().filter_map(|group| group.as_str()).collect();
-    if groups.is_empty() {
-        output::print("nothing is held\n")?;
-    } else {
-        output::print(&format!("let through: {}\n", groups.join(", ")))?;
-    }
+    output::print(&format!("let through: {}\n", groups.join(", ")))?;
     Ok(Exit::Done)
 }
 
-/// Asks a daemon on this machine; the body of its answer.
-fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
+/// Asks a daemon on this machine; its answer.
+fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<serde_json::Value> {
     let time = Duration::from_secs(15);
     let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
     let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;
     stream.set_read_timeout(Some(time)).map_err(fail)?;
     stream.set_write_timeout(Some(time)).map_err(fail)?;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
     );
     stream.write_all(request.as_bytes()).map_err(fail)?;
     let mut answer = String::new();
-    stream.take(16 << 20).read_to_string(&mut answer).map_err(fail)?;
-    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
-        bail!("{address}: this is no tailorbird daemon")
-    };
+    stream.take(64 << 20).read_to_string(&mut answer).map_err(fail)?;
+    let stranger = || anyhow!("{address}: this is no tailorbird daemon");
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(stranger)?;
     if head.split_whitespace().nth(1) != Some("200") {
         bail!("the daemon at {address} refuses: {}", body.trim());
     }
-    Ok(body.to_owned())
+    serde_json::from_str(body).map_err(|_| stranger())
 }

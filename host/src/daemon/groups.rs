@@ -1,7 +1,9 @@
 //! What became of each group of files, and what is to be done with it next.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::hash::BuildHasher;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,6 +28,25 @@ pub(super) const GUARD: &str = "guard";
 struct Failure {
     step: &'static str,
     reason: String,
+}
+
+/// What identifies a removal that is held: what a group has, and what it would have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeldId(u64);
+
+impl fmt::Display for HeldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for HeldId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let id = u64::from_str_radix(text, 16).ok().map(Self).filter(|id| id.to_string() == text);
+        id.ok_or_else(|| "16 hexadecimal digits are an id, as /status has them".to_owned())
+    }
 }
 
 /// What is known of a group.
@@ -154,16 +175,25 @@ impl Groups {
         self.groups.values().filter_map(|progress| progress.due_when(settled)).min()
     }
 
-    /// Confirms all that is held; the names of those groups.
-    pub(super) fn confirm(&mut self, now: Instant) -> Vec<String> {
-        let held = self.groups.iter_mut().filter(|(_, progress)| progress.is_held());
-        let confirmed = held.filter(|(_, progress)| progress.guard.confirm());
-        confirmed
-            .map(|(name, progress)| {
+    /// Confirms what is held by these ids; the names of those groups.
+    ///
+    /// # Errors
+    /// The first id by which nothing is held; then nothing is confirmed.
+    pub(super) fn confirm(&mut self, ids: &[HeldId], now: Instant) -> Result<Vec<String>, HeldId> {
+        let is_held = |id: &&HeldId| self.groups.values().any(|progress| progress.held() == Some(**id));
+        if let Some(id) = ids.iter().find(|id| !is_held(id)) {
+            return Err(*id);
+        }
+        let mut confirmed = Vec::new();
+        for (name, progress) in &mut self.groups {
+            if let Some(HeldId(id)) = progress.held().filter(|held| ids.contains(held))
+                && progress.guard.confirm(id)
+            {
                 progress.due = Some(now);
-                name.clone()
-            })
-            .collect()
+                confirmed.push(name.clone());
+            }
+        }
+        Ok(confirmed)
     }
 
     /// Brings a group's files into place and into force.
@@ -212,6 +242,7 @@ impl Groups {
             },
             reason: progress.failure.as_ref().filter(|_| progress.todo).map(|failure| failure.reason.clone()),
             step: progress.failure.as_ref().filter(|_| progress.todo).map(|failure| failure.step),
+            held: progress.held().map(|id| id.to_string()),
             attempts: progress.backoff.attempts(),
             written_revision: progress.written,
             loaded_revision: progress.loaded,
@@ -233,6 +264,11 @@ pub(super) fn without_numbers(text: &str) -> impl Iterator<Item = char> {
 }
 
 impl Progress {
+    /// What is held, if anything is.
+    fn held(&self) -> Option<HeldId> {
+        self.guard.held().filter(|_| self.is_held()).map(|held| HeldId(held.id))
+    }
+
     /// When something is to be done; see [`Groups::is_due`].
     fn due_when(&self, settled: bool) -> Option<Instant> {
         self.due.filter(|_| settled || !self.is_held())

@@ -30,6 +30,7 @@ pub use rounds::{Again, LogLevel, Settings};
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
+use groups::HeldId;
 use metrics::Metrics;
 use rounds::{Outputs, Rounds};
 use status::Board;
@@ -47,9 +48,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const WAITING: usize = 64;
 
 /// What is asked of the rounds.
-pub(crate) enum Command {
-    /// Let through what is held; the names of the groups are the answer.
-    Confirm(oneshot::Sender<Vec<String>>),
+enum Command {
+    /// Let through what is held by these ids; the names of the groups, or why not, are the answer.
+    Confirm(Vec<HeldId>, oneshot::Sender<Result<Vec<String>, String>>),
     /// The folder of templates changed.
     Templates,
     /// The configuration file or a plugin changed: this is what is to be used, or why it cannot be.
@@ -312,9 +313,11 @@ async fn work(
         let now = Instant::now();
         match happened {
             Happened::Command(None | Some(Command::Stop)) | Happened::Told(None) => return,
-            Happened::Command(Some(Command::Confirm(answer))) => {
-                // Whoever asked may be gone.
-                let _ = answer.send(rounds.confirm(now));
+            Happened::Command(Some(Command::Confirm(ids, answer))) => {
+                // Whoever asked may have been told meanwhile that it took too long.
+                if !answer.is_closed() {
+                    let _ = answer.send(rounds.confirm(&ids, now));
+                }
             }
             Happened::Command(Some(Command::Templates)) => rounds.reload_templates(now),
             Happened::Command(Some(Command::Configuration(read))) => match *read {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, GUARD, Groups, Means};
+use super::groups::{Did, GUARD, Groups, HeldId, Means};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -243,7 +243,7 @@ impl Rounds {
 
     /// Whether what was rendered last is what is to be.
     fn is_settled(&self) -> bool {
-        self.status.blocked.is_empty()
+        self.status.blocked.is_empty() && self.abandoned.is_none()
     }
 
     /// When there is something to do.
@@ -472,18 +472,26 @@ impl Rounds {
         }
     }
 
-    /// Lets everything through that is held now; the groups.
-    pub(super) fn confirm(&mut self, now: Instant) -> Vec<String> {
-        let confirmed = self.groups.confirm(now);
+    /// Lets through what is held by these ids; the groups.
+    ///
+    /// # Errors
+    /// Why nothing is let through, in words.
+    pub(super) fn confirm(&mut self, ids: &[HeldId], now: Instant) -> Result<Vec<String>, String> {
+        if !self.in_sync() || !self.is_settled() {
+            return Err("nothing is let through while nothing can be rendered: what is held may not be what is to \
+                        come; /readyz says what is wrong"
+                .to_owned());
+        }
+        let confirmed = self.groups.confirm(ids, now).map_err(|id| {
+            format!("nothing is held by the id {id} (any more): what is held now is in /status")
+        })?;
         for group in &confirmed {
             tracing::warn!(group, "what was held is let through: it was confirmed");
         }
-        if !confirmed.is_empty() {
-            self.advance(now);
-            // Whoever confirmed looks at the status next.
-            self.publish();
-        }
-        confirmed
+        self.advance(now);
+        // Whoever confirmed looks at the status next.
+        self.publish();
+        Ok(confirmed)
     }
 
     /// Uses what the configuration file says from the next rendering on that succeeds with it.

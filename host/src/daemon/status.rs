@@ -60,6 +60,8 @@ pub struct GroupStatus {
     pub reason: Option<String>,
     /// The step that failed: `render`, `guard`, `stage`, `check`, `swap`, `reload`, `verify`.
     pub step: Option<&'static str>,
+    /// What identifies the removal that is held: a confirmation names it.
+    pub held: Option<String>,
     /// Attempts that failed one after the other.
     pub attempts: u32,
     /// The revision whose files are in place.

@@ -21,6 +21,11 @@ fn confirm(world: &World, daemon: &Daemon) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The id of what is held of a group.
+fn held(daemon: &Daemon, group: &str) -> String {
+    daemon.group(group)["held"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_large_removal_is_held_until_it_is_confirmed() {
     let world = world();
@@ -39,7 +44,10 @@ fn a_large_removal_is_held_until_it_is_confirmed() {
 
     // BIRD refuses the first attempt: what was confirmed stays so.
     bird.set(Mode::Refuse);
-    assert_eq!(confirm(&world, &daemon), "let through: bird\n");
+    let id = held(&daemon, "bird");
+    let said = confirm(&world, &daemon);
+    let shown = format!("group bird: {} (id {id})", reason.split_once("guard: ").unwrap().1.trim());
+    assert_eq!(said.lines().collect::<Vec<&str>>(), [shown.lines().next().unwrap(), "let through: bird"]);
     daemon.unready("group bird: failed at reload");
     bird.set(Mode::Fine);
     world.shows("bird.cfg", "10.9.0.12", false);
@@ -141,4 +149,78 @@ fn what_is_held_is_left_alone_until_something_changes() {
     world.bench.put("tailorbird.toml", QUICK);
     world.shows("bird.cfg", "10.9.0.12", false);
     daemon.ready();
+}
+
+#[test]
+fn a_confirmation_is_for_what_was_seen_and_only_while_it_is_what_is_to_come() {
+    let world = world();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.put_object("peers.yaml", "");
+    daemon.unready("would remove 12 of 14");
+    let first = held(&daemon, "bird");
+    for (ids, code) in [("", 400), ("all of it", 400), ("0123456789abcdef", 409)] {
+        let (answered, _, body) = daemon.say("POST", "/confirm", ids);
+        assert_eq!(answered, code, "{ids}: {body}");
+    }
+    // Other peers come: another change is held now.
+    world.put_peer("extra.yaml", "10.9.1.1");
+    until("something else is held", || (held(&daemon, "bird") != first).then_some(()));
+    assert_eq!(daemon.say("POST", "/confirm", &first).0, 409);
+    let mut late = world.bench.command(&format!("confirm {first} --http {}", daemon.http));
+    let output = late.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains(&format!("nothing is held by the id {first}")), "{said}");
+
+    // Nobody knows what is to come.
+    let second = held(&daemon, "bird");
+    std::fs::rename(world.path("objects"), world.path("away")).unwrap();
+    daemon.unready("source files");
+    let (code, _, body) = daemon.say("POST", "/confirm", &second);
+    assert!(code == 409 && body.contains("/readyz says"), "{body}");
+    std::fs::rename(world.path("away"), world.path("objects")).unwrap();
+    until("it is in sync again", || {
+        (daemon.status()["sources"][0]["in_sync"] == true).then_some(())
+    });
+    let bad = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\nspec: {asNumber: banana}\n";
+    world.put_object("bgp.yaml", bad);
+    daemon.unready("banana");
+    assert_eq!(daemon.say("POST", "/confirm", &second).0, 409);
+    assert_eq!(held(&daemon, "bird"), second);
+    world.shows("bird.cfg", "10.9.0.12", true);
+
+    std::fs::remove_file(world.path("objects/bgp.yaml")).unwrap();
+    until("it can be rendered again", || {
+        daemon.status()["blocked"].as_array()?.is_empty().then_some(())
+    });
+    let (code, _, body) = daemon.say("POST", "/confirm", &second);
+    assert_eq!((code, body.as_str()), (200, "{\"confirmed\":[\"bird\"]}"));
+    world.shows("bird.cfg", "10.9.0.12", false);
+    daemon.ready();
+}
+
+#[test]
+fn a_confirmation_that_took_too_long_counts_no_more() {
+    let world = world();
+    let quick = std::fs::read_to_string(world.path("tailorbird.toml")).unwrap();
+    world.bench.put("tailorbird.toml", &quick.replace("check_timeout = \"1s\"", "check_timeout = \"1h\""));
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.put_object("peers.yaml", "");
+    daemon.unready("group bird: held at guard");
+    let id = held(&daemon, "bird");
+    // The check of the other daemon's files takes longer than an answer may.
+    let (begun, go) = (world.path("begun"), world.path("go"));
+    let script = format!("touch {}; while ! test -e {}; do sleep 0.05; done", begun.display(), go.display());
+    world.bench.daemon("bird6", &script);
+    world.put_peer("six.yaml", "fd00::99");
+    until("the check goes on", || begun.exists().then_some(()));
+    assert_eq!(daemon.say("POST", "/confirm", &id).0, 504);
+    std::fs::write(go, "").unwrap();
+    // Another question comes behind it.
+    assert_eq!(daemon.say("POST", "/confirm", "0123456789abcdef").0, 409);
+    assert_eq!(held(&daemon, "bird"), id);
+    world.shows("bird.cfg", "10.9.0.12", true);
 }

@@ -154,10 +154,17 @@ impl Daemon {
 
     /// Asks; the code, the head and the body.
     pub(crate) fn ask(&self, method: &str, path: &str) -> (u16, String, String) {
+        self.say(method, path, "")
+    }
+
+    /// Asks with a body.
+    pub(crate) fn say(&self, method: &str, path: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
