@@ -14,7 +14,7 @@ use crate::delivery::{Destination, Group};
 use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::manifest::{self, Source};
-use crate::pipeline::{self, Templates, Unrendered};
+use crate::pipeline::{self, Cause, Templates, Unrendered};
 use crate::plugin::PluginSet;
 use crate::policy::{CallError, OnError};
 use crate::resources::{Defaults, ObjectKey};
@@ -134,7 +134,7 @@ impl Cluster {
         let snapshot = self.engine.snapshot();
         let rendered = pipeline::render_once(snapshot, &self.plugins, &mut loaded, to, Instant::now());
         let rendered = match rendered {
-            Err(Unrendered::Abandoned(abandoned)) => {
+            Err(Unrendered { cause: Cause::Abandoned(abandoned), .. }) => {
                 abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
                 bail!("nothing was rendered: without a plugin whose on_error is `keep` nothing may be")
             }
@@ -147,8 +147,8 @@ impl Cluster {
                 _ => Severity::LeftOut,
             }
         };
-        let failed = rendered.failures.into_iter().map(|error| (on_error(&error), error));
-        let skipped = rendered.skipped.into_iter().map(|error| (Severity::Warning, error));
+        let failed = rendered.plugins.failures.into_iter().map(|error| (on_error(&error), error));
+        let skipped = rendered.plugins.skipped.into_iter().map(|error| (Severity::Warning, error));
         self.failures = failed.chain(skipped).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
         Ok(rendered.groups)

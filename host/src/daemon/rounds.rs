@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, GUARD, Groups, HeldId, Means};
+use super::groups::{Did, GUARD, Groups, HeldId, Means, without_numbers};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -15,7 +15,7 @@ use super::schedule::{Backoff, Schedule, Timing};
 use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
 use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
-use crate::pipeline::{Pipeline, Rendered, Templates, TemplatesError, Unrendered};
+use crate::pipeline::{Pipeline, PluginWork, Rendered, Templates, TemplatesError, Unrendered};
 use crate::plugin::PluginSet;
 use crate::resources::{Kind, LogSeverity, ObjectKey};
 use crate::stage::Options;
@@ -70,6 +70,8 @@ pub(super) struct Rounds {
     /// When a round is due although nothing changed: the last one left something to be tried again.
     retry: Option<Instant>,
     backoff: Backoff,
+    /// The failures of plugins in the last round, as they were logged.
+    told_failures: BTreeSet<String>,
     next_probe: Instant,
     status: Status,
     board: Board,
@@ -142,6 +144,7 @@ impl Rounds {
             abandoned: None,
             retry: None,
             backoff: Backoff::default(),
+            told_failures: BTreeSet::new(),
             next_probe: now,
             status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
             board,
@@ -302,12 +305,17 @@ impl Rounds {
             return;
         }
         self.status.rounds += 1;
-        let outcome = self.render(now);
-        if self.candidate.is_some() || outcome.is_err() {
-            let chance = self.chance();
-            self.retry = Some(now + self.backoff.failed(chance));
-        } else {
-            self.backoff = Backoff::default();
+        let (outcome, candidate_again) = self.render(now);
+        let work = outcome.as_ref().map_or_else(|error| &error.plugins, |rendered| &rendered.plugins);
+        let again = [candidate_again, may_succeed(self.pipeline.plugins(), work, now)];
+        let again = again.into_iter().flatten().min().or_else(|| outcome.is_err().then_some(now));
+        self.note_plugins(work);
+        match again {
+            Some(possible) => {
+                let chance = self.chance();
+                self.retry = Some(possible.max(now + self.backoff.failed(chance)));
+            }
+            None => self.backoff = Backoff::default(),
         }
         match outcome {
             Ok(rendered) => {
@@ -316,7 +324,7 @@ impl Rounds {
             }
             Err(error) => {
                 let text = error.to_string();
-                if self.abandoned.as_ref() != Some(&text) {
+                if !self.abandoned.as_ref().is_some_and(|old| without_numbers(old).eq(without_numbers(&text))) {
                     tracing::error!("nothing was rendered, and the files stay: {text}");
                 }
                 self.abandoned = Some(text);
@@ -325,30 +333,35 @@ impl Rounds {
         }
     }
 
-    /// Renders with what is to be used, if there is anything and it can be used; else with what is in use.
-    fn render(&mut self, now: Instant) -> Result<Rendered, Unrendered> {
+    /// Renders with what is to be used, if there is anything and it can be used; else with what is in use. Beside it stands
+    /// when what cannot be used may be usable.
+    fn render(&mut self, now: Instant) -> (Result<Rendered, Unrendered>, Option<Instant>) {
+        let mut again = None;
         if let Some(candidate) = self.candidate.take() {
             match self.try_out(&candidate, now) {
                 Ok(rendered) => {
                     self.adopt(candidate);
-                    return Ok(rendered);
+                    return (Ok(rendered), None);
                 }
-                Err(reason) => {
+                Err((reason, when)) => {
                     for what in &candidate.what {
                         self.refuse(what, reason.clone());
                     }
                     self.candidate = Some(candidate);
+                    again = Some(when);
                 }
             }
         }
-        self.pipeline.render(&self.settings.to, now)
+        (self.pipeline.render(&self.settings.to, now), again)
     }
 
-    /// Renders with what is to be used; after an error what is in use still is.
-    fn try_out(&mut self, candidate: &Candidate, now: Instant) -> Result<Rendered, String> {
-        let (plugins, templates) = self.load(candidate).map_err(|error| error.to_string())?;
+    /// Renders with what is to be used. After an error, which says why and when it may succeed, what is in use still is.
+    fn try_out(&mut self, candidate: &Candidate, now: Instant) -> Result<Rendered, (String, Instant)> {
+        let (plugins, templates) = self.load(candidate).map_err(|error| (error.to_string(), now))?;
         let to = candidate.settings.as_ref().map_or(&self.settings.to, |settings| &settings.to);
-        self.pipeline.replace(plugins, templates, to, now).map_err(|error| error.to_string())
+        self.pipeline.replace(plugins.clone(), templates, to, now).map_err(|error| {
+            (error.to_string(), may_succeed(&plugins, &error.plugins, now).unwrap_or(now))
+        })
     }
 
     /// The plugins of a candidate, and the templates as they are now with the functions of these plugins.
@@ -385,7 +398,6 @@ impl Rounds {
     fn take_rendering(&mut self, rendered: Rendered, now: Instant) {
         self.abandoned = None;
         self.status.rendered_revision = rendered.snapshot.revision;
-        self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
         let deliberate = std::mem::take(&mut self.deliberate);
         self.groups.rendered(&rendered.groups, deliberate, now);
@@ -563,20 +575,31 @@ impl Rounds {
         self.status.reloading.insert(what, reason);
     }
 
-    fn note_plugins(&mut self, rendered: &Rendered) {
-        for (status, usage) in self.status.plugins.iter_mut().zip(&rendered.usage) {
+    /// Accounts for what the plugins in use did.
+    fn note_plugins(&mut self, work: &PluginWork) {
+        for (status, usage) in self.status.plugins.iter_mut().zip(&work.usage) {
             status.calls += usage.calls;
             status.fuel += usage.fuel;
             status.error = None;
         }
-        for error in rendered.failures.iter().chain(&rendered.skipped) {
-            tracing::warn!("{error}");
+        let mut told = BTreeSet::new();
+        for error in work.errors() {
+            let text = without_numbers(&error.to_string()).collect();
+            if !self.told_failures.contains(&text) {
+                tracing::warn!("{error}");
+            }
+            told.insert(text);
             if let Some(status) = self.status.plugins.iter_mut().find(|status| *status.name == *error.plugin)
             {
                 status.failures += 1;
-                status.error = Some(format!("{}: {}", error.call, error.cause));
+                let error = format!("{}: {}", error.call, error.cause);
+                status.error = Some(match status.error.take() {
+                    Some(before) => format!("{before}; {error}"),
+                    None => error,
+                });
             }
         }
+        self.told_failures = told;
     }
 
     /// Puts the status up.
@@ -599,6 +622,11 @@ impl Rounds {
         self.metrics.status(&status, self.schedule.oldest());
         self.board.put(status);
     }
+}
+
+/// When something that failed may succeed: when the first of the plugins that failed is out of quarantine.
+fn may_succeed(plugins: &PluginSet, work: &PluginWork, now: Instant) -> Option<Instant> {
+    work.errors().map(|error| plugins.quarantine_ends(&error.plugin).unwrap_or(now)).min()
 }
 
 /// What the configuration file, and what it names, are called where they are told of.

@@ -153,6 +153,14 @@ pub fn unready(status: &Status) -> Vec<String> {
             reasons.push(format!("group {}: {}{step}: {why}", group.name, group.state));
         }
     }
+    for plugin in &status.plugins {
+        let Some(error) = &plugin.error else { continue };
+        let failed = format!("plugin {}: {error}", plugin.name);
+        // It may be the reason why nothing is rendered.
+        if !reasons.iter().any(|reason| reason.contains(&failed)) {
+            reasons.push(failed);
+        }
+    }
     if status.groups.is_empty() && reasons.is_empty() {
         reasons.push("nothing has been rendered yet".to_owned());
     }

@@ -3,21 +3,13 @@
 use std::fs;
 
 use crate::component::Guest;
-use crate::world::{QUICK, World, put_plugin, until};
-
-/// A resource of a group of its own.
-fn resource(world: &World, name: &str, template: &str) {
-    let text =
-        format!("[template]\nsrc = \"{name}.hbs\"\ndest = \"/x/{name}.txt\"\nfamily = \"v4\"\nmodel = 1\n");
-    world.bench.put(&format!("confdir/conf.d/{name}.toml"), &text);
-    world.bench.put(&format!("confdir/templates/{name}.hbs"), template);
-}
+use crate::world::{QUICK, World, put_plugin, put_template, until};
 
 #[test]
 fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     let world = World::new();
-    resource(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
-    resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
+    put_template(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    put_template(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
     let mut command = world.command();
     command.arg("--confdir").arg(world.path("confdir"));
     let daemon = world.start_as(command);
@@ -25,14 +17,14 @@ fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     world.shows("b.txt", "10.0.0.254 b", true);
 
     for broken in ["{{#each_item peers}}", "{{no_such_function 1}}", "{{{"] {
-        resource(&world, "b", broken);
+        put_template(&world, "b", broken);
         let reason = daemon.unready("group b.txt: failed");
         assert!(!reason.contains("group a.txt"), "{reason}");
         let address = format!("10.9.0.{}", broken.len());
         world.put_peer("extra.yaml", &address);
         world.shows("a.txt", &address, true);
         world.shows("b.txt", &address, false);
-        resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
+        put_template(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
         world.shows("b.txt", &format!("{address} b"), true);
         daemon.ready();
     }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::common::CLUSTER;
 use crate::component::Guest;
-use crate::world::{QUICK, World, peer, put_plugin, until};
+use crate::world::{Daemon, QUICK, World, peer, put_plugin, put_template, until};
 
 /// A plugin that breaks when it is asked about many sessions at once.
 fn fragile(sessions: usize) -> Vec<u8> {
@@ -129,4 +129,105 @@ fn plugins_are_used_from_the_first_rendering_on_that_succeeds_with_them() {
     put_plugin(&world, "p.wasm", &whole);
     until("the first plugin is in use again", || (digest() == first).then_some(()));
     daemon.ready();
+}
+
+/// Waits until the plugin has failed so often: after five times it is left alone for 4 s.
+fn failures(daemon: &Daemon, least: u64) {
+    until(&format!("the plugin has failed {least} times"), || {
+        (daemon.status()["plugins"][0]["failures"].as_u64()? >= least).then_some(())
+    });
+}
+
+#[test]
+fn a_plugin_that_failed_is_asked_again_without_any_change() {
+    for on_error in ["reject", "skip"] {
+        let world = World::new();
+        with_plugin(&world, &fragile(5), &format!("on_error = \"{on_error}\""));
+        let _birds = world.birds();
+        let daemon = world.start();
+        daemon.ready();
+        put_peers(&world, 1, 8);
+        daemon.unready("plugin p: filter.rules: wasm trap");
+        world.shows("bird.cfg", "10.9.0.8", true);
+        failures(&daemon, 5);
+        // So few are no reason to break, but it is not asked now.
+        put_peers(&world, 11, 2);
+        daemon.unready("plugin p: filter.rules: is in quarantine");
+        world.shows("bird.cfg", "10.9.0.11", true);
+        world.shows("bird.cfg", "10.9.0.8", false);
+        daemon.ready();
+        assert_eq!(daemon.status()["plugins"][0]["error"], serde_json::Value::Null);
+        world.shows("bird.cfg", "10.9.0.11", true);
+        // Only what is news is logged.
+        let log = daemon.log();
+        for text in ["filter.rules: wasm trap", "is in quarantine"] {
+            let lines = log.lines().filter(|line| line.contains("WARN") && line.contains(text));
+            assert_eq!(lines.count(), 1, "{text}: {log}");
+        }
+    }
+}
+
+/// A plugin whose function breaks at an AS number.
+fn picky(number: u32) -> Vec<u8> {
+    let body = format!(
+        "(if (i64.eq (i64.load offset=8 (local.get $ptr)) (i64.const {number})) (then (unreachable))) (i32.const 1024)"
+    );
+    Guest::function("p", &body).component()
+}
+
+#[test]
+fn a_group_whose_function_failed_is_rendered_again_without_any_change() {
+    let world = World::new();
+    with_plugin(&world, &picky(65099), "");
+    let template = "{{#each_item peers}}\n{{ip}}{{#if (f as_number)}} f{{/if}}\n{{/each_item}}";
+    put_template(&world, "b", template);
+    put_template(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    let mut command = world.command();
+    command.arg("--confdir").arg(world.path("confdir"));
+    let daemon = world.start_as(command);
+    daemon.ready();
+    world.put_object("extra.yaml", &peer("10.9.0.1").replace("65001", "65099"));
+    let reason = daemon.unready("wasm trap");
+    failures(&daemon, 5);
+    assert!(reason.contains("group b.txt: failed at render") && !reason.contains("group a.txt"), "{reason}");
+    world.shows("a.txt", "10.9.0.1", true);
+    let attempts = || {
+        let (_, text) = daemon.get("/metrics");
+        let sample = "tailorbird_group_failures_total{group=\"b.txt\",step=\"render\"} ";
+        let count = text.lines().find_map(|line| line.strip_prefix(sample)).unwrap().to_owned();
+        count.parse::<u64>().unwrap()
+    };
+    let status = daemon.status();
+    assert!(attempts() <= daemon.status()["rounds"].as_u64().unwrap(), "what is no rendering is no attempt");
+    // What failed is told of the plugin as well.
+    let plugin = &status["plugins"][0];
+    assert!(plugin["error"].as_str().unwrap().contains("functions.call: `f`"), "{plugin}");
+    // It would succeed now, but is not asked.
+    world.put_object("extra.yaml", &peer("10.9.0.2"));
+    daemon.unready("is in quarantine");
+    world.shows("a.txt", "10.9.0.2", true);
+    world.shows("b.txt", "10.9.0.2", true);
+    daemon.ready();
+}
+
+#[test]
+fn a_plugin_without_which_nothing_is_rendered_shows_its_failures() {
+    let world = World::new();
+    with_plugin(&world, &fragile(5), "");
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let calls = daemon.status()["plugins"][0]["calls"].as_u64().unwrap();
+    put_peers(&world, 1, 6);
+    failures(&daemon, 3);
+    let status = daemon.status();
+    let plugin = &status["plugins"][0];
+    assert!(plugin["calls"].as_u64() >= Some(calls + 3), "{plugin}");
+    assert!(plugin["error"].as_str().unwrap().contains("filter.rules: wasm trap"), "{plugin}");
+    // Told once, as the reason why nothing is rendered.
+    let (_, reasons) = daemon.get("/readyz");
+    assert_eq!(reasons.matches("plugin p").count(), 1, "{reasons}");
+    put_peers(&world, 1, 1);
+    daemon.ready();
+    assert_eq!(daemon.status()["plugins"][0]["error"], serde_json::Value::Null);
 }

@@ -131,6 +131,14 @@ pub(crate) fn put_plugin(world: &World, name: &str, component: &[u8]) {
     fs::rename(world.path("new.wasm"), world.path(name)).unwrap();
 }
 
+/// A resource of a group of its own.
+pub(crate) fn put_template(world: &World, name: &str, template: &str) {
+    let text =
+        format!("[template]\nsrc = \"{name}.hbs\"\ndest = \"/x/{name}.txt\"\nfamily = \"v4\"\nmodel = 1\n");
+    world.bench.put(&format!("confdir/conf.d/{name}.toml"), &text);
+    world.bench.put(&format!("confdir/templates/{name}.hbs"), template);
+}
+
 /// A daemon that runs; it is killed with this value.
 pub(crate) struct Daemon {
     child: Child,
