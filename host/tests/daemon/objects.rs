@@ -87,6 +87,28 @@ fn while_the_folder_is_gone_the_files_stay_and_what_is_gone_afterwards_goes() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_at_the_start_is_waited_for_and_the_files_stay() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    drop(daemon);
+    let before = world.out("bird.cfg");
+    fs::rename(world.path("objects"), world.path("moved")).unwrap();
+    let daemon = world.start();
+    daemon.unready("source files: ");
+    let status = daemon.status();
+    assert_eq!((&status["rounds"], &status["sources"][0]["in_sync"]), (&0.into(), &false.into()), "{status}");
+    assert_eq!(world.out("bird.cfg"), before);
+    fs::rename(world.path("moved"), world.path("objects")).unwrap();
+    daemon.ready();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    // It is told once, however often it was looked for.
+    assert_eq!(daemon.log().matches("out of sync").count(), 1, "{}", daemon.log());
+}
+
+#[test]
 fn a_folder_that_is_replaced_in_one_step_is_followed() {
     let world = World::new();
     let _birds = world.birds();
