@@ -16,11 +16,13 @@
 //! - [`daemon`]: all of it together, for years;
 //! - [`syncer`]: where objects come from;
 //! - [`watch`]: notices that files changed;
+//! - [`configuration`]: the operator's file;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`cli`]: the command line.
 
 pub mod bird;
 pub mod cli;
+pub mod configuration;
 pub mod daemon;
 pub mod delivery;
 pub mod engine;

@@ -55,12 +55,9 @@ impl Watch {
         let (ticker, ticks) = sync_channel(1);
         let send = ticker.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let matters = match &event {
-                Ok(event) => event.need_rescan() || !matches!(event.kind, EventKind::Access(_)),
-                // An overflow, or a watch that ended: look again.
-                Err(_) => true,
-            };
-            if matters && let Err(TrySendError::Disconnected(())) = send.try_send(()) {
+            if matters(&event)
+                && let Err(TrySendError::Disconnected(())) = send.try_send(())
+            {
                 // The watch is being dropped.
             }
         });
@@ -134,6 +131,16 @@ impl Watch {
     }
 }
 
+/// Whether an event may mean that something changed.
+fn matters(event: &notify::Result<notify::Event>) -> bool {
+    match event {
+        // The system had no room for all events: look again.
+        Ok(event) => event.need_rescan() || !matches!(event.kind, EventKind::Access(_)),
+        // A watch that ended.
+        Err(_) => true,
+    }
+}
+
 /// What tells two states of a file apart without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
@@ -194,5 +201,24 @@ fn folders(root: &Path, found: &mut BTreeSet<PathBuf>) {
             }
             found.insert(entry.into_path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{AccessKind, CreateKind, Event, Flag};
+
+    use super::*;
+
+    #[test]
+    fn all_but_reading_matters_and_an_overflow_does() {
+        let event = |kind| Ok(Event::new(kind));
+        assert!(matters(&event(EventKind::Create(CreateKind::File))));
+        assert!(matters(&event(EventKind::Other)));
+        assert!(!matters(&event(EventKind::Access(AccessKind::Read))));
+        for kind in [EventKind::Other, EventKind::Access(AccessKind::Any)] {
+            assert!(matters(&Ok(Event::new(kind).set_flag(Flag::Rescan))));
+        }
+        assert!(matters(&Err(notify::Error::watch_not_found())));
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let plugins = args.plugins.load()?;
+        let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
         let status = environment::endpoint_status_folder(&lookup);

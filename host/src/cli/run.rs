@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -10,7 +10,7 @@ use anyhow::{anyhow, bail};
 use super::LogFormat;
 use super::cluster::TemplateArgs;
 use super::output::{self, Exit};
-use super::plugins::PluginArgs;
+use super::plugins::{self, PluginArgs};
 use crate::daemon::LogLevel;
 use crate::daemon::config::Options;
 use crate::daemon::loader::Loader;
@@ -62,9 +62,10 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     let lookup = |name: &str| std::env::var(name).ok();
     let watched = |path: &PathBuf| Watched::before_reading(path.clone());
     let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
-    let configuration: Vec<Watched> = args.plugins.files()?.iter().map(watched).collect();
-    let options = options(args.plugins.file().as_deref())?;
-    let plugins = args.plugins.load()?;
+    let mut files: Vec<Watched> = args.plugins.file().iter().map(watched).collect();
+    let configuration = args.plugins.configuration()?;
+    files.extend(plugins::files(&configuration.plugins).iter().map(watched));
+    let plugins = args.plugins.load(&configuration.plugins)?;
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
@@ -84,18 +85,18 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         confdir: args.templates.confdir.clone(),
         sockets: environment::bird_socket_folder(&lookup),
     };
-    let settings = fixed.settings(options);
-    let (files, again) = (args.plugins.clone(), args.plugins.clone());
+    let settings = fixed.settings(configuration.daemon);
+    let (named, again) = (args.plugins.clone(), args.plugins.clone());
     let reread = Box::new(move || {
-        let options = self::options(again.file().as_deref()).map_err(|error| error.to_string())?;
-        let plugins = again.reload()?;
+        let configuration = again.configuration().map_err(|error| error.to_string())?;
+        let plugins = plugins::reload(&configuration.plugins)?;
         if plugins.published() != *published {
             return Err(
                 "the plugins read other keys than before, of which not all are kept: start the daemon anew"
                     .to_owned(),
             );
         }
-        Ok(Again { plugins, settings: fixed.settings(options) })
+        Ok(Again { plugins, settings: fixed.settings(configuration.daemon) })
     });
     daemon::run(Parts {
         sources,
@@ -103,8 +104,11 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         settings,
         http,
         templates: template_files,
-        configuration,
-        files_read: Box::new(move || files.files().ok()),
+        configuration: files,
+        files_read: Box::new(move || {
+            let components = plugins::files(&named.configuration().ok()?.plugins);
+            Some(named.file().into_iter().chain(components).collect())
+        }),
         reread,
         log,
     })?;
@@ -136,14 +140,6 @@ impl Fixed {
             confdir: self.confdir.clone(),
         }
     }
-}
-
-/// The daemon's part of the configuration file.
-fn options(file: Option<&Path>) -> anyhow::Result<Options> {
-    let Some(file) = file else { return Ok(Options::default()) };
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| anyhow!("{shown}: cannot be read: {error}"))?;
-    Options::parse(&text, file).map_err(|error| anyhow!("{shown}: {error}"))
 }
 
 /// Arguments of `confirm`.

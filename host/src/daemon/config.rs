@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::guard::Limits;
 use super::loader::Method;
@@ -47,20 +46,10 @@ impl Default for Options {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileForm {
-    #[serde(default, rename = "plugins")]
-    _plugins: Option<IgnoredAny>,
-    #[serde(default, rename = "plugin")]
-    _plugin: Option<IgnoredAny>,
-    #[serde(default)]
-    daemon: DaemonForm,
-}
-
+/// The part `[daemon]`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct DaemonForm {
+pub(crate) struct DaemonForm {
     quiet: Option<Span>,
     bound: Option<Span>,
     distance: Option<Span>,
@@ -113,13 +102,12 @@ impl TryFrom<String> for Span {
 }
 
 impl Options {
-    /// Reads the part of a file that is about the daemon; `text` is the whole file at `path`.
+    /// What the part says; paths in it are relative to `folder`.
     ///
     /// # Errors
-    /// What is wrong, with its place, in words.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
-        let form: FileForm = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let (form, base) = (form.daemon, Self::default());
+    /// What is wrong, in words.
+    pub(crate) fn new(form: DaemonForm, folder: &Path) -> Result<Self, String> {
+        let base = Self::default();
         let time = |span: Option<Span>, base: Duration| span.map_or(base, |Span(time)| time);
         let share = |name: &str, share: Option<f64>, base: Option<f64>| match share {
             None => Ok(base),
@@ -148,7 +136,6 @@ impl Options {
             Some("none") => Method::None,
             Some(other) => return Err(format!("daemon.reload = {other:?}: must be \"auto\" or \"none\"")),
         };
-        let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let probe = time(form.probe, base.probe);
         if probe < Duration::from_millis(100) {
             return Err("daemon.probe: must be at least 100ms".to_owned());
@@ -174,77 +161,4 @@ impl Options {
 fn whole_seconds(time: Duration) -> Option<NonZeroU16> {
     let seconds = u16::try_from(time.as_secs()).ok().and_then(NonZeroU16::new);
     seconds.filter(|_| time.subsec_nanos() == 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Options, String> {
-        Options::parse(text, Path::new("/etc/x/tailorbird.toml"))
-    }
-
-    #[test]
-    fn the_daemon_is_configured_beside_plugins() {
-        let text = r#"
-            [plugins]
-            cache = "c"
-            [[plugin]]
-            path = "p.wasm"
-            [daemon]
-            quiet = "0ms"
-            bound = "2m"
-            sockets = "run"
-            undo_after = "1m"
-            [daemon.guard]
-            peers = 0
-            routes = 0.5
-            at_most = "1h"
-        "#;
-        let options = parse(text).expect("read");
-        assert_eq!((options.timing.quiet, options.timing.bound), (Duration::ZERO, Duration::from_secs(120)));
-        assert_eq!(options.sockets, Path::new("/etc/x/run"));
-        assert_eq!(options.undo_after, NonZeroU16::new(60));
-        assert_eq!((options.guard.peers, options.guard.routes), (None, Some(0.5)));
-        assert_eq!(options.guard.at_most, Some(Duration::from_secs(3600)));
-        assert_eq!(parse(""), Ok(Options::default()));
-    }
-
-    #[test]
-    fn mistakes_are_told() {
-        for (text, told) in [
-            ("[daemon]\nquite = \"1s\"", "unknown field `quite`"),
-            ("[daemon]\nquiet = \"1\"", "\"1\" is no time"),
-            ("[daemon]\nquiet = \"99h\"", "is no time of at most a day"),
-            ("[daemon]\nprobe = \"1ms\"", "daemon.probe"),
-            ("[daemon]\nreload = \"maybe\"", "must be \"auto\" or \"none\""),
-            ("[daemon.guard]\npeers = 2.0", "daemon.guard.peers = 2"),
-            ("[daemon]\nundo_after = \"1500ms\"", "daemon.undo_after = 1.5s: must be whole seconds"),
-            ("[daemon]\nundo_after = \"0s\"", "daemon.undo_after = 0ns"),
-            ("[daemon]\nundo_after = \"20h\"", "daemon.undo_after"),
-            ("[demon]", "unknown field `demon`"),
-        ] {
-            let error = parse(text).expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_documentation_has_every_key_and_no_other() {
-        let text = include_str!("../../../docs/daemon.md");
-        let (_, text) = text.split_once("## tailorbird.toml").expect("the chapter");
-        let (text, _) = text.split_once("## HTTP").expect("the next chapter");
-        let (daemon, guard) = text.split_once("`[daemon.guard]`").expect("the guard's part");
-        for (section, text, below) in [("daemon", daemon, Some("guard")), ("daemon.guard", guard, None)] {
-            // An unknown key's error names all that there are.
-            let error = parse(&format!("[{section}]\nnonsense = 1")).expect_err("unknown");
-            let (_, known) = error.rsplit_once("expected one of").expect("all keys");
-            let mut known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-            let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-            let mut told: Vec<&str> = rows.chain(below).collect();
-            known.sort_unstable();
-            told.sort_unstable();
-            assert_eq!(told, known, "[{section}]");
-        }
-    }
 }

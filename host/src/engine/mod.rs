@@ -43,7 +43,7 @@ pub use nodes::Node;
 pub use reports::{Report, Severity};
 pub(crate) use sessions::{Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
-pub use view::View;
+pub use view::{Revealed, View};
 
 use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name};

@@ -122,6 +122,22 @@ fn newer_input_does_not_wait_for_an_old_failure() {
 }
 
 #[test]
+fn a_bird_that_hangs_or_talks_nonsense_is_noticed_while_nothing_changes() {
+    let world = World::new();
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    for mode in [Mode::Hang, Mode::Garbage] {
+        bird.set(mode);
+        let reason = daemon.unready("bird.ctl");
+        assert!(reason.contains("BIRD at") && !reason.contains("bird6.ctl"), "{reason}");
+        assert_eq!(daemon.status()["birds"][0]["up"], false);
+        bird.set(Mode::Fine);
+        daemon.ready();
+    }
+}
+
+#[test]
 fn a_bird_that_somebody_took_back_is_told_again() {
     let world = World::new();
     let [bird, six] = world.birds();

@@ -87,6 +87,28 @@ fn while_the_folder_is_gone_the_files_stay_and_what_is_gone_afterwards_goes() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_at_the_start_is_waited_for_and_the_files_stay() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    drop(daemon);
+    let before = world.out("bird.cfg");
+    fs::rename(world.path("objects"), world.path("moved")).unwrap();
+    let daemon = world.start();
+    daemon.unready("source files: ");
+    let status = daemon.status();
+    assert_eq!((&status["rounds"], &status["sources"][0]["in_sync"]), (&0.into(), &false.into()), "{status}");
+    assert_eq!(world.out("bird.cfg"), before);
+    fs::rename(world.path("moved"), world.path("objects")).unwrap();
+    daemon.ready();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    // It is told once, however often it was looked for.
+    assert_eq!(daemon.log().matches("out of sync").count(), 1, "{}", daemon.log());
+}
+
+#[test]
 fn a_folder_that_is_replaced_in_one_step_is_followed() {
     let world = World::new();
     let _birds = world.birds();
@@ -226,6 +248,81 @@ fn a_mistake_in_a_file_takes_nothing_away_and_is_told_until_it_is_mended() {
             .then_some(())
     });
     world.shows("bird.cfg", "10.9.0.7", false);
+}
+
+#[test]
+fn what_cannot_be_read_at_the_start_may_be_what_counts_and_nothing_is_rendered_before_it_can() {
+    let world = World::new();
+    let _birds = world.birds();
+    world.put_object("extra.yaml", "kind: [");
+    let daemon = world.start();
+    daemon.unready("extra.yaml");
+    assert_eq!(world.out("bird.cfg"), "");
+    assert_eq!(daemon.status()["sources"][0]["in_sync"], false);
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+}
+
+#[test]
+fn a_file_that_goes_takes_its_object_although_the_one_that_it_had_hidden_is_replaced_too() {
+    let world = World::new();
+    let _birds = world.birds();
+    let objects = world.path("objects");
+    let version = |number: u32, files: &[(&str, &str)]| {
+        let folder = objects.join(format!("..{number}"));
+        fs::create_dir(&folder).unwrap();
+        for (name, address) in files {
+            fs::write(folder.join(name), peer(address).replace(&address.replace('.', "-"), "same")).unwrap();
+        }
+        symlink(format!("..{number}"), objects.join("..data_tmp")).unwrap();
+        fs::rename(objects.join("..data_tmp"), objects.join("..data")).unwrap();
+    };
+    version(1, &[("y.yaml", "10.9.0.1"), ("z.yaml", "10.9.0.2")]);
+    for name in ["y.yaml", "z.yaml"] {
+        symlink(format!("..data/{name}"), objects.join(name)).unwrap();
+    }
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", "10.9.0.2", true);
+    world.shows("bird.cfg", "10.9.0.1", false);
+    fs::remove_file(objects.join("z.yaml")).unwrap();
+    version(2, &[("y.yaml", "10.9.0.1")]);
+    world.shows("bird.cfg", "10.9.0.1", true);
+    world.shows("bird.cfg", "10.9.0.2", false);
+}
+
+#[test]
+fn a_pipe_among_the_objects_holds_nothing_up() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let pipe = world.path("objects/pipe.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    daemon.unready("pipe.yaml: it is no regular file");
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    fs::remove_file(pipe).unwrap();
+    daemon.ready();
+}
+
+#[test]
+fn status_files_of_workloads_that_lead_nowhere_hold_nothing_up() {
+    let world = World::new();
+    let _birds = world.birds();
+    let folder = world.path("status");
+    fs::create_dir_all(folder.join("endpoint-status")).unwrap();
+    symlink("nowhere", folder.join("endpoint-status/dead")).unwrap();
+    let mut command = world.command();
+    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", &folder);
+    let daemon = world.start_as(command);
+    daemon.ready();
+    symlink("nowhere", folder.join("endpoint-status/dead-too")).unwrap();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+    assert_eq!(daemon.status()["sources"][1]["times_lost"], 0);
 }
 
 #[test]

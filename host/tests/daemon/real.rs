@@ -5,11 +5,19 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::disk::{Filled, Mounted};
 use crate::world::{World, until};
 
 /// A process that ends with this value.
 struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -127,9 +135,15 @@ fn what_goes_wrong_is_seen_in_seconds_and_heals_by_itself() {
     drop(four);
     timed("BIRD killed, seen", &|| drop(daemon.unready("BIRD at")));
     told("BIRD at");
-    let _four = bird(&world, &folder.join("bird"), "bird");
+    let four = bird(&world, &folder.join("bird"), "bird");
     timed("BIRD back, healed", &|| daemon.ready());
     works("10.9.0.1");
+
+    four.signal(Signal::STOP);
+    timed("BIRD stands still, seen", &|| drop(daemon.unready("BIRD hangs")));
+    told("BIRD hangs");
+    four.signal(Signal::CONT);
+    timed("BIRD goes on, healed", &|| daemon.ready());
 
     world.put_object("broken.yaml", "kind: [");
     timed("a file broken, seen", &|| drop(daemon.unready("broken.yaml")));

@@ -8,6 +8,9 @@ use super::error::ControlError;
 use super::protocol::Protocol;
 use super::status::Status;
 
+/// The least time for the answers. They may have come in time, and only be read late: after a daemon that hangs.
+const GRACE: Duration = Duration::from_millis(50);
+
 /// Questions that were put to a BIRD, all at once: what it says about itself, and all its protocols. Before these the
 /// connection gave up the right to change anything.
 ///
@@ -19,7 +22,8 @@ pub struct Look {
 }
 
 impl Look {
-    /// Connects and asks; waits for no answer. `patience` is the time until all answers must be there, at most a day.
+    /// Connects and asks; waits for no answer. `patience` is the time until all answers must be there, at most a
+    /// day.
     ///
     /// # Errors
     ///
@@ -36,6 +40,7 @@ impl Look {
     /// BIRD does not answer in time, or what answers is no BIRD.
     pub fn end(self) -> Result<(Status, Vec<Protocol>), ControlError> {
         let Self { mut control, deadline } = self;
+        let deadline = deadline.max(Instant::now() + GRACE);
         control.greeted(deadline)?;
         let restricted = control.answer(RESTRICT, deadline)?;
         control.is_restricted(&restricted)?;

@@ -131,10 +131,12 @@ impl Engine {
         }
         if let (Some(peering), Some(view_key)) = (value, &placed.view_key) {
             let hidden: Arc<str> = sessions::json(peering, false).into();
-            if peering.password.is_some() {
-                writer.view.put_secret(view, view_key.clone(), hidden, sessions::json(peering, true).into());
-            } else {
-                writer.view.put(view, view_key.clone(), Some(hidden));
+            match peering.password.clone() {
+                Some(password) => {
+                    let full = sessions::json(peering, true).into();
+                    writer.view.put_secret(view, view_key.clone(), hidden, full, password);
+                }
+                None => drop(writer.view.put(view, view_key.clone(), Some(hidden))),
             }
         }
         if let (Some(peer), Some(name)) = (session, &placed.session) {
