@@ -31,6 +31,7 @@ pub mod manifest;
 pub mod pipeline;
 pub mod plugin;
 pub mod policy;
+mod regular;
 pub mod render;
 pub mod resources;
 pub mod stage;

@@ -62,9 +62,9 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     let lookup = |name: &str| std::env::var(name).ok();
     let watched = |path: &PathBuf| Watched::before_reading(path.clone());
     let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
-    let mut files: Vec<Watched> = args.plugins.file().iter().map(watched).collect();
+    // A file that cannot be read is an error in the next step.
+    let files: Vec<Watched> = args.plugins.files().unwrap_or_default().iter().map(watched).collect();
     let configuration = args.plugins.configuration()?;
-    files.extend(plugins::files(&configuration.plugins).iter().map(watched));
     let plugins = args.plugins.load(&configuration.plugins)?;
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
@@ -105,10 +105,7 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         http,
         templates: template_files,
         configuration: files,
-        files_read: Box::new(move || {
-            let components = plugins::files(&named.configuration().ok()?.plugins);
-            Some(named.file().into_iter().chain(components).collect())
-        }),
+        files_read: Box::new(move || named.files()),
         reread,
         log,
     })?;

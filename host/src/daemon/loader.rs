@@ -1,5 +1,6 @@
 //! How BIRD comes to run what is on disk.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -100,13 +101,14 @@ impl Loader {
         if self.method == Method::None {
             return Ok(loaded);
         }
-        let mut commands: Vec<&str> =
-            group.files.iter().filter_map(|file| file.reload_cmd.as_deref()).collect();
-        commands.dedup();
-        let Some(first) = group.files.first() else { return Ok(loaded) };
-        for command in &commands {
-            let check = Check::Command((*command).to_owned());
-            check.run(&first.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+        let mut done = BTreeSet::new();
+        for file in &group.files {
+            let Some(command) = &file.reload_cmd else { continue };
+            let check = Check::Command(command.clone());
+            // One that names no file is for the whole group.
+            if done.insert((command, check.names_file().then_some(&file.dest))) {
+                check.run(&file.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+            }
         }
         let Some(socket) = self.socket(group) else { return Ok(loaded) };
         let options = Reload { answer: self.patience, in_force: self.patience, ..Reload::default() };

@@ -123,8 +123,8 @@ pub enum DaemonError {
         source: std::io::Error,
     },
     /// A defect of the program.
-    #[error("the rounds have ended by themselves, which is a defect of this program; start it anew")]
-    RoundsEnded,
+    #[error("the thread `{0}` has ended by itself, which is a defect of this program; start it anew")]
+    Ended(&'static str),
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -212,6 +212,21 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
         follow(configuration, files_read, move || again.blocking_send(()).is_ok())
             .map_err(system("start a thread"))?;
     }
+    let (reader, mut reader_end) = oneshot::channel::<()>();
+    let tell = command.clone();
+    // To read plugins may take long, and whoever wants the program to end does not wait for it.
+    let read = move || {
+        let _reader = reader;
+        while reload.blocking_recv().is_some() {
+            if tell.blocking_send(Command::Configuration(Box::new(reread()))).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("configuration".to_owned())
+        .spawn(read)
+        .map_err(system("start a thread"))?;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -223,14 +238,9 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
                 let _ = again.try_send(());
                 looks.iter().for_each(|look| look.notify_one());
             }
-            Some(()) = reload.recv() => {
-                let read = tokio::task::block_in_place(&mut reread);
-                if command.send(Command::Configuration(Box::new(read))).await.is_err() {
-                    return Err(DaemonError::RoundsEnded);
-                }
-            }
             // Whoever supervises this process starts it anew; one that does nothing would look alive.
-            _ = &mut end => return Err(DaemonError::RoundsEnded),
+            _ = &mut end => return Err(DaemonError::Ended("rounds")),
+            _ = &mut reader_end => return Err(DaemonError::Ended("configuration")),
         }
     }
     tracing::info!("ends");

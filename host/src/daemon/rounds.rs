@@ -70,6 +70,8 @@ pub(super) struct Rounds {
     /// When a round is due although nothing changed: the last one left something to be tried again.
     retry: Option<Instant>,
     backoff: Backoff,
+    /// What was logged last of objects that are left out or have no effect.
+    told_objects: Vec<ObjectStatus>,
     /// The failures of plugins in the last round, as they were logged.
     told_failures: BTreeSet<String>,
     next_probe: Instant,
@@ -144,6 +146,7 @@ impl Rounds {
             abandoned: None,
             retry: None,
             backoff: Backoff::default(),
+            told_objects: Vec::new(),
             told_failures: BTreeSet::new(),
             next_probe: now,
             status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
@@ -299,7 +302,14 @@ impl Rounds {
         self.schedule.begin(now);
         // Only what this round leaves is tried again: while nothing may be rendered, only a change helps.
         self.retry = None;
-        self.status.blocked = self.obstacles();
+        let obstacles = self.obstacles();
+        for obstacle in obstacles.iter().filter(|obstacle| !self.status.blocked.contains(obstacle)) {
+            tracing::error!("nothing is rendered, and the files stay: {obstacle}");
+        }
+        if obstacles.is_empty() && !self.status.blocked.is_empty() {
+            tracing::info!("nothing forbids to render any more");
+        }
+        self.status.blocked = obstacles;
         if !self.status.blocked.is_empty() {
             self.abandoned = None;
             return;
@@ -319,6 +329,7 @@ impl Rounds {
         }
         match outcome {
             Ok(rendered) => {
+                self.schedule.rendered();
                 self.take_rendering(rendered, now);
                 self.metrics.round(oldest.map(|oldest| oldest.elapsed()));
             }
@@ -578,8 +589,11 @@ impl Rounds {
     /// Accounts for what the plugins in use did.
     fn note_plugins(&mut self, work: &PluginWork) {
         for (status, usage) in self.status.plugins.iter_mut().zip(&work.usage) {
+            let failures = work.errors().filter(|error| *error.plugin == *status.name).count() as u64;
+            self.metrics.plugin(&status.name, usage.calls, usage.fuel, failures);
             status.calls += usage.calls;
             status.fuel += usage.fuel;
+            status.failures += failures;
             status.error = None;
         }
         let mut told = BTreeSet::new();
@@ -591,7 +605,6 @@ impl Rounds {
             told.insert(text);
             if let Some(status) = self.status.plugins.iter_mut().find(|status| *status.name == *error.plugin)
             {
-                status.failures += 1;
                 let error = format!("{}: {}", error.call, error.cause);
                 status.error = Some(match status.error.take() {
                     Some(before) => format!("{before}; {error}"),
@@ -600,6 +613,24 @@ impl Rounds {
             }
         }
         self.told_failures = told;
+    }
+
+    /// Logs what is left out or has no effect, once, and when it is mended.
+    fn tell_objects(&mut self) {
+        if self.told_objects == self.status.objects {
+            return;
+        }
+        let told = std::mem::replace(&mut self.told_objects, self.status.objects.clone());
+        let (told, now): (BTreeSet<_>, BTreeSet<_>) = (told.iter().collect(), self.told_objects.iter().collect());
+        for object in now.difference(&told) {
+            match object.severity {
+                "left-out" => tracing::error!(kind = object.kind, "left out: {}", object.reason),
+                _ => tracing::warn!(kind = object.kind, "{}", object.reason),
+            }
+        }
+        for object in told.difference(&now) {
+            tracing::info!(kind = object.kind, "no longer so: {}", object.reason);
+        }
     }
 
     /// Puts the status up.
@@ -615,6 +646,10 @@ impl Rounds {
             reason: report.error.to_string(),
         });
         self.status.objects = reports.collect();
+        // Before all is known, something may seem to be missing that only comes later.
+        if self.in_sync() {
+            self.tell_objects();
+        }
         let mut status = self.status.clone();
         if let Some(reason) = &self.abandoned {
             status.blocked.push(reason.clone());

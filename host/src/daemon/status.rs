@@ -71,7 +71,7 @@ pub struct GroupStatus {
 }
 
 /// Something about an object.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ObjectStatus {
     /// `left-out` or `warning`.
     pub severity: &'static str,

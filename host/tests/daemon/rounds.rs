@@ -231,3 +231,93 @@ fn a_plugin_without_which_nothing_is_rendered_shows_its_failures() {
     daemon.ready();
     assert_eq!(daemon.status()["plugins"][0]["error"], serde_json::Value::Null);
 }
+
+#[test]
+fn what_is_left_out_and_what_forbids_to_render_is_logged_once() {
+    let world = World::new();
+    let [bird, _six] = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    world.put_object("extra.yaml", &peer("10.9.0.7").replace("65001", "nonsense"));
+    daemon.logs("left out: ");
+    let looks = bird.looks();
+    until("BIRD is asked several times", || (bird.looks() >= looks + 3).then_some(()));
+    world.put_peer("other.yaml", "10.9.0.8");
+    world.shows("bird.cfg", "10.9.0.8", true);
+    world.put_peer("extra.yaml", "10.9.0.7");
+    daemon.logs("no longer so: ");
+    world.put_object("bgp.yaml", &configuration("asNumber: banana"));
+    daemon.unready("banana");
+    world.put_peer("other.yaml", "10.9.0.9");
+    world.put_object("bgp.yaml", "");
+    daemon.logs("nothing forbids to render any more");
+    daemon.ready();
+    let log = daemon.log();
+    let lines = |text: &str, name: &str| {
+        log.lines().filter(|line| line.contains(text) && line.contains(name)).count()
+    };
+    for (text, name) in [
+        ("left out: ", "p-10-9-0-7"),
+        ("no longer so: ", "p-10-9-0-7"),
+        ("nothing is rendered, and the files stay: ", "banana"),
+    ] {
+        assert_eq!(lines(text, name), 1, "{text}{name}: {log}");
+    }
+}
+
+#[test]
+fn a_change_is_old_until_it_is_in_force_whatever_is_in_its_way() {
+    let world = World::new();
+    with_plugin(&world, &fragile(5), "");
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let age = || {
+        let (_, text) = daemon.get("/metrics");
+        let age = text.lines().find_map(|line| line.strip_prefix("tailorbird_oldest_change_age_seconds "));
+        age.unwrap().parse::<f64>().unwrap()
+    };
+    // A plugin fails.
+    put_peers(&world, 1, 6);
+    daemon.unready("plugin p: filter.rules");
+    until("the change is a second old", || (age() >= 1.0).then_some(()));
+    put_peers(&world, 1, 1);
+    daemon.ready();
+    assert_eq!(age(), 0.0);
+    // Nothing may be rendered.
+    world.put_object("bgp.yaml", &configuration("asNumber: banana"));
+    daemon.unready("banana");
+    until("the change is a second old", || (age() >= 1.0).then_some(()));
+    world.put_object("bgp.yaml", "");
+    daemon.ready();
+    assert_eq!(age(), 0.0);
+}
+
+#[test]
+fn counters_of_plugins_and_groups_go_with_them() {
+    let world = World::new();
+    with_plugin(&world, &Guest::new("p", "filter-plugin").component(), "");
+    put_template(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    put_template(&world, "b", "{{#each_item peers}}");
+    let mut command = world.command();
+    command.arg("--confdir").arg(world.path("confdir"));
+    let daemon = world.start_as(command);
+    daemon.unready("group b.txt: failed at render");
+    let text = daemon.get("/metrics").1;
+    for sample in [
+        "tailorbird_plugin_calls_total{plugin=\"p\"} ",
+        "tailorbird_plugin_fuel_total{plugin=\"p\"} ",
+        "tailorbird_plugin_failures_total{plugin=\"p\"} 0",
+        "tailorbird_written_revision{group=\"b.txt\"} ",
+        "tailorbird_group_failures_total{group=\"b.txt\",step=\"render\"} 1",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(sample)), "{sample} is missing: {text}");
+    }
+    world.bench.put("tailorbird.toml", QUICK);
+    fs::remove_file(world.path("confdir/conf.d/b.toml")).unwrap();
+    until("nothing is told of them", || {
+        let text = daemon.get("/metrics").1;
+        (!text.contains("plugin=\"p\"") && !text.contains("b.txt")).then_some(())
+    });
+    daemon.ready();
+}
