@@ -133,9 +133,11 @@ async fn status(State(shared): State<Shared>) -> Response {
 async fn confirm(State(shared): State<Shared>, ids: String) -> Response {
     let ids: Result<Vec<HeldId>, String> = ids.split_whitespace().map(str::parse).collect();
     let ids = match ids {
-        Ok(ids) if ids.is_empty() => Err("the ids of what is to be let through are missing: `held` of the groups in \
+        Ok(ids) if ids.is_empty() => {
+            Err("the ids of what is to be let through are missing: `held` of the groups in \
                                           /status; they are the body"
-            .to_owned()),
+                .to_owned())
+        }
         ids => ids,
     };
     let ids = match ids {

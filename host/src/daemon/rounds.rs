@@ -335,7 +335,8 @@ impl Rounds {
             }
             Err(error) => {
                 let text = error.to_string();
-                if !self.abandoned.as_ref().is_some_and(|old| without_numbers(old).eq(without_numbers(&text))) {
+                if !self.abandoned.as_ref().is_some_and(|old| without_numbers(old).eq(without_numbers(&text)))
+                {
                     tracing::error!("nothing was rendered, and the files stay: {text}");
                 }
                 self.abandoned = Some(text);
@@ -370,9 +371,9 @@ impl Rounds {
     fn try_out(&mut self, candidate: &Candidate, now: Instant) -> Result<Rendered, (String, Instant)> {
         let (plugins, templates) = self.load(candidate).map_err(|error| (error.to_string(), now))?;
         let to = candidate.settings.as_ref().map_or(&self.settings.to, |settings| &settings.to);
-        self.pipeline.replace(plugins.clone(), templates, to, now).map_err(|error| {
-            (error.to_string(), may_succeed(&plugins, &error.plugins, now).unwrap_or(now))
-        })
+        self.pipeline
+            .replace(plugins.clone(), templates, to, now)
+            .map_err(|error| (error.to_string(), may_succeed(&plugins, &error.plugins, now).unwrap_or(now)))
     }
 
     /// The plugins of a candidate, and the templates as they are now with the functions of these plugins.
@@ -501,9 +502,11 @@ impl Rounds {
     /// Why nothing is let through, in words.
     pub(super) fn confirm(&mut self, ids: &[HeldId], now: Instant) -> Result<Vec<String>, String> {
         if !self.in_sync() || !self.is_settled() {
-            return Err("nothing is let through while nothing can be rendered: what is held may not be what is to \
+            return Err(
+                "nothing is let through while nothing can be rendered: what is held may not be what is to \
                         come; /readyz says what is wrong"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let confirmed = self.groups.confirm(ids, now).map_err(|id| {
             format!("nothing is held by the id {id} (any more): what is held now is in /status")
@@ -621,7 +624,8 @@ impl Rounds {
             return;
         }
         let told = std::mem::replace(&mut self.told_objects, self.status.objects.clone());
-        let (told, now): (BTreeSet<_>, BTreeSet<_>) = (told.iter().collect(), self.told_objects.iter().collect());
+        let (told, now): (BTreeSet<_>, BTreeSet<_>) =
+            (told.iter().collect(), self.told_objects.iter().collect());
         for object in now.difference(&told) {
             match object.severity {
                 "left-out" => tracing::error!(kind = object.kind, "left out: {}", object.reason),

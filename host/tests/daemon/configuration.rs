@@ -1,6 +1,7 @@
 //! Templates, plugins and the configuration file change while the daemon runs.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -220,4 +221,30 @@ fn a_reload_command_gets_its_own_file_and_one_without_runs_once() {
     let told = fs::read_to_string(told).unwrap();
     let file = |name: &str| world.path(&format!("out/{name}.txt")).display().to_string();
     assert_eq!(told.lines().collect::<Vec<&str>>(), [&*file("a"), "all", &*file("c")]);
+}
+
+#[test]
+fn a_configuration_that_is_a_link_into_a_folder_beside_it_is_followed() {
+    let world = World::new();
+    let _birds = world.birds();
+    // As a ConfigMap is projected.
+    let version = |number: u32, text: &str| {
+        world.bench.put(&format!("..{number}/tailorbird.toml"), text);
+        symlink(format!("..{number}"), world.path("..data_tmp")).unwrap();
+        fs::rename(world.path("..data_tmp"), world.path("..data")).unwrap();
+    };
+    version(1, QUICK);
+    fs::remove_file(world.path("tailorbird.toml")).unwrap();
+    symlink("..data/tailorbird.toml", world.path("tailorbird.toml")).unwrap();
+    let daemon = world.start();
+    daemon.ready();
+    let begin = Instant::now();
+    for number in 0..4 {
+        version(2 + 2 * number, "[daemon]\nquite = 1\n");
+        daemon.unready("quite");
+        version(3 + 2 * number, QUICK);
+        daemon.ready();
+    }
+    // A look from time to time would need half a minute for each.
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }

@@ -171,7 +171,10 @@ fn a_confirmation_is_for_what_was_seen_and_only_while_it_is_what_is_to_come() {
     let mut late = world.bench.command(&format!("confirm {first} --http {}", daemon.http));
     let output = late.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains(&format!("nothing is held by the id {first}")), "{said}");
+    assert!(
+        !output.status.success() && said.contains(&format!("nothing is held by the id {first}")),
+        "{said}"
+    );
 
     // Nobody knows what is to come.
     let second = held(&daemon, "bird");
@@ -180,9 +183,7 @@ fn a_confirmation_is_for_what_was_seen_and_only_while_it_is_what_is_to_come() {
     let (code, _, body) = daemon.say("POST", "/confirm", &second);
     assert!(code == 409 && body.contains("/readyz says"), "{body}");
     std::fs::rename(world.path("away"), world.path("objects")).unwrap();
-    until("it is in sync again", || {
-        (daemon.status()["sources"][0]["in_sync"] == true).then_some(())
-    });
+    until("it is in sync again", || (daemon.status()["sources"][0]["in_sync"] == true).then_some(()));
     let bad = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\nspec: {asNumber: banana}\n";
     world.put_object("bgp.yaml", bad);
     daemon.unready("banana");
@@ -191,9 +192,7 @@ fn a_confirmation_is_for_what_was_seen_and_only_while_it_is_what_is_to_come() {
     world.shows("bird.cfg", "10.9.0.12", true);
 
     std::fs::remove_file(world.path("objects/bgp.yaml")).unwrap();
-    until("it can be rendered again", || {
-        daemon.status()["blocked"].as_array()?.is_empty().then_some(())
-    });
+    until("it can be rendered again", || daemon.status()["blocked"].as_array()?.is_empty().then_some(()));
     let (code, _, body) = daemon.say("POST", "/confirm", &second);
     assert_eq!((code, body.as_str()), (200, "{\"confirmed\":[\"bird\"]}"));
     world.shows("bird.cfg", "10.9.0.12", false);
