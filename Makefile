@@ -1,7 +1,7 @@
 # make setup   finds or brings what the tests and the demo need: BIRD 1.x, and a compiler for plugins
 #              (rustup target add wasm32-unknown-unknown, or as root Debian's rustc-web cargo-web rust-web-src lld-19)
 # make plugins builds the plugins of plugins/ into target/plugins
-# make demo    renders the example clusters for one node each, has BIRD check them, and shows what plugins change
+# make demo    renders the example clusters for one node each, has BIRD check them, shows what plugins change, and runs the daemon
 # make test    everything that must hold before a change goes in
 # make bench   measurements
 
@@ -51,6 +51,8 @@ demo:
 	  --confdir demo/plugins/templates
 	printf '\n$$ head -n 8 demo/plugins/with/probes.yaml\n'
 	head -n 8 demo/plugins/with/probes.yaml
+	echo; echo "# The daemon, with BIRD in a network of its own."
+	scripts/demo-daemon.sh $(TARGET)/release/tailorbird $(NODE)
 
 test:
 	@$(with_bird)

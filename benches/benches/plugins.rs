@@ -64,7 +64,7 @@ fn pipeline(spec: &ClusterSpec, plugins: &PluginSet) -> Pipeline {
 
 fn render(pipeline: &mut Pipeline) {
     let rendered = pipeline.render(&Destination::Own, Instant::now()).expect("it is rendered");
-    assert!(rendered.failures.is_empty(), "{:?}", rendered.failures);
+    assert!(rendered.plugins.failures.is_empty(), "{:?}", rendered.plugins.failures);
     assert!(rendered.groups.iter().all(|group| group.errors.is_empty()));
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::bird::check::{Check, Daemon, MissingDaemon};
+use crate::bird::check::{Check, CheckError, Daemon, MissingDaemon};
+use crate::bird::control::{ConfigFile, Control, Fault};
 use crate::render::{RenderedFile, Rendering, ResourceError, Text};
-use crate::stage::{self, Content, FileCheck, Options, Outcome, StageError, StagedFile};
+use crate::stage::{self, Content, FileCheck, Options, Outcome, Prepared, StageError, StagedFile};
 
 /// Where files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,19 @@ pub fn groups(
 /// The reason of a group that nothing can check.
 pub const NO_CHECKER: &str = "no checker";
 
+/// The reason of a group whose BIRD would check it, and does not run.
+pub const BIRD_AWAY: &str = "BIRD does not run";
+
+/// What checks a group.
+#[derive(Debug, Clone)]
+pub enum Checks {
+    /// These programs and commands; without any, nothing does.
+    Programs(Vec<FileCheck>),
+    /// The BIRD that runs at this control socket. One that does not run cannot be asked, and needs the files to begin: then
+    /// nothing does.
+    Running(PathBuf),
+}
+
 /// How a group is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -129,11 +144,15 @@ impl Group {
     /// [`StageError`]; the files on disk are then those from before.
     pub fn deliver(
         &self,
-        checks: Vec<FileCheck>,
+        checks: Checks,
         swap: bool,
         options: &Options,
     ) -> Result<(Outcome, Verdict), StageError> {
-        let verdict = match &checks[..] {
+        let (checks, running) = match checks {
+            Checks::Programs(checks) => (checks, None),
+            Checks::Running(socket) => (Vec::new(), Some(socket)),
+        };
+        let mut verdict = match &checks[..] {
             [] => Verdict::Unchecked(NO_CHECKER),
             checks => Verdict::Accepted(checks.iter().map(|check| check.check.name()).collect()),
         };
@@ -150,8 +169,33 @@ impl Group {
             return Ok((prepared.outcome().clone(), Verdict::Unchanged));
         }
         prepared.check()?;
+        if let Some(socket) = running {
+            verdict = self.ask(&socket, &prepared, options.check_timeout)?;
+        }
         let outcome = if swap { prepared.swap()? } else { prepared.outcome().clone() };
         Ok((outcome, verdict))
+    }
+
+    /// Has the BIRD at a control socket check what is staged. It sees the folder under the same path, or refuses.
+    fn ask(&self, socket: &Path, prepared: &Prepared, timeout: Duration) -> Result<Verdict, StageError> {
+        let main = self.main_file().and_then(|file| Some((&file.dest, prepared.staged(&file.dest)?)));
+        let Some((dest, staged)) = main else { return Ok(Verdict::Unchecked(NO_CHECKER)) };
+        let fail = |words: String| {
+            let (from, to) = (staged.parent().unwrap_or(&staged), dest.parent().unwrap_or(dest));
+            let source = Box::new(CheckError::Running { words }.relocated(from, to));
+            StageError::Check { path: dest.clone(), source }
+        };
+        let file = std::path::absolute(&staged).map_err(|error| fail(error.to_string()))?;
+        let file = ConfigFile::new(&file).map_err(|error| fail(error.to_string()))?;
+        let checked = Control::connect(socket, timeout).and_then(|mut control| control.check(&file));
+        match checked {
+            Ok(Ok(())) => Ok(Verdict::Accepted(vec![socket.display().to_string()])),
+            Ok(Err(refusal)) => Err(fail(format!("BIRD at {} refuses it: {refusal}", socket.display()))),
+            Err(error) if matches!(error.fault, Fault::Missing | Fault::NotRunning) => {
+                Ok(Verdict::Unchecked(BIRD_AWAY))
+            }
+            Err(error) => Err(fail(error.to_string())),
+        }
     }
 }
 

@@ -16,12 +16,14 @@
 //! - [`daemon`]: all of it together, for years;
 //! - [`syncer`]: where objects come from;
 //! - [`watch`]: notices that files changed;
+//! - [`configuration`]: the operator's file;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`explain`]: why a session or a route is there, or is not;
 //! - [`cli`]: the command line.
 
 pub mod bird;
 pub mod cli;
+pub mod configuration;
 pub mod daemon;
 pub mod delivery;
 pub mod engine;
@@ -31,6 +33,7 @@ pub mod manifest;
 pub mod pipeline;
 pub mod plugin;
 pub mod policy;
+mod regular;
 pub mod render;
 pub mod resources;
 pub mod stage;

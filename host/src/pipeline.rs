@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::delivery::{self, Destination, Group, SameDestination};
 use crate::engine::{Changes, Engine, Event, Snapshot};
 use crate::explain::{Explanation, Query, State, explain};
-use crate::plugin::{LoadError, PluginSet, Usage};
+use crate::plugin::{LoadError, PluginSet, Session, Usage};
 use crate::policy::{Abandoned, CallError, Overlay};
 use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
 use crate::types::Name;
@@ -78,12 +78,8 @@ pub struct Rendered {
     pub groups: Vec<Group>,
     /// What it was rendered from: the engine's snapshot, as plugins left it.
     pub snapshot: Snapshot,
-    /// The failures of plugins without which rendering went on.
-    pub failures: Vec<CallError>,
-    /// Failures of functions that may be skipped.
-    pub skipped: Vec<CallError>,
-    /// What each plugin used, in their order.
-    pub usage: Vec<Usage>,
+    /// What the plugins did.
+    pub plugins: PluginWork,
     /// The work.
     pub stats: Stats,
     /// The time that plugins took before templates.
@@ -92,9 +88,48 @@ pub struct Rendered {
     pub render_time: Duration,
 }
 
+/// What plugins did for a rendering, or for the attempt of one.
+#[derive(Debug, Default)]
+pub struct PluginWork {
+    /// What each used, in their order.
+    pub usage: Vec<Usage>,
+    /// The failures of policies: of those that stopped the rendering, and of those without which it went on.
+    pub failures: Vec<CallError>,
+    /// Failures of functions that may be skipped.
+    pub skipped: Vec<CallError>,
+    /// Failures of functions that cost the group of their file.
+    pub missed: Vec<CallError>,
+}
+
+impl PluginWork {
+    /// All that failed.
+    pub fn errors(&self) -> impl Iterator<Item = &CallError> {
+        self.failures.iter().chain(&self.skipped).chain(&self.missed)
+    }
+
+    fn of(session: &Session, failures: Vec<CallError>) -> Self {
+        Self {
+            usage: session.usage().cloned().collect(),
+            failures,
+            skipped: session.skipped().to_vec(),
+            missed: session.missed().to_vec(),
+        }
+    }
+}
+
+/// Nothing was rendered.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Unrendered {
+    /// Why.
+    pub cause: Cause,
+    /// What the plugins did all the same.
+    pub plugins: PluginWork,
+}
+
 /// Why nothing was rendered.
 #[derive(Debug, thiserror::Error)]
-pub enum Unrendered {
+pub enum Cause {
     /// Plugins failed without which nothing may be rendered.
     #[error(transparent)]
     Abandoned(#[from] Abandoned),
@@ -235,7 +270,10 @@ fn render_with(
     let session = Arc::new(Mutex::new(plugins.begin(snapshot, now)));
     let derived = {
         let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        overlay.derive(snapshot, changes, &mut *session)?
+        overlay.derive(snapshot, changes, &mut *session).map_err(|abandoned| Unrendered {
+            plugins: PluginWork::of(&session, abandoned.errors.clone()),
+            cause: abandoned.into(),
+        })?
     };
     let policy_time = begin.elapsed();
     let begin = Instant::now();
@@ -244,16 +282,11 @@ fn render_with(
     let rendering = templates.renderer.render_with(&derived.snapshot, Some(&calls));
     let render_time = begin.elapsed();
     let stats = rendering.stats;
-    let groups = delivery::groups(rendering, &templates.named, &templates.unusable, to)?;
-    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Rendered {
-        groups,
-        snapshot: derived.snapshot,
-        failures: derived.errors,
-        skipped: session.skipped().to_vec(),
-        usage: session.usage().cloned().collect(),
-        stats,
-        policy_time,
-        render_time,
-    })
+    let plugins = PluginWork::of(&session.lock().unwrap_or_else(PoisonError::into_inner), derived.errors);
+    match delivery::groups(rendering, &templates.named, &templates.unusable, to) {
+        Ok(groups) => {
+            Ok(Rendered { groups, snapshot: derived.snapshot, plugins, stats, policy_time, render_time })
+        }
+        Err(same) => Err(Unrendered { cause: same.into(), plugins }),
+    }
 }

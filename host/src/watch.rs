@@ -54,13 +54,14 @@ impl Watch {
         // One tick that has not been heard stands for any number.
         let (ticker, ticks) = sync_channel(1);
         let send = ticker.clone();
+        let names = names(&roots);
+        let links = roots.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let matters = match &event {
-                Ok(event) => event.need_rescan() || !matches!(event.kind, EventKind::Access(_)),
-                // An overflow, or a watch that ended: look again.
-                Err(_) => true,
-            };
-            if matters && let Err(TrySendError::Disconnected(())) = send.try_send(()) {
+            // A link may lead by way of what lies beside it, as in a ConfigMap: then all of that counts.
+            let names = names.as_deref().filter(|_| !links.iter().any(|root| root.is_symlink()));
+            if matters(&event, names)
+                && let Err(TrySendError::Disconnected(())) = send.try_send(())
+            {
                 // The watch is being dropped.
             }
         });
@@ -134,6 +135,32 @@ impl Watch {
     }
 }
 
+/// Whether an event may mean that something changed at or below a path of these; without any, at all.
+fn matters(event: &notify::Result<notify::Event>, names: Option<&[PathBuf]>) -> bool {
+    match event {
+        // The system had no room for all events: look again.
+        Ok(event) if event.need_rescan() => true,
+        Ok(event) => {
+            // Others' files in the folder that a path belongs into are watched with it.
+            let ours = |path: &PathBuf| {
+                names.is_none_or(|names| {
+                    names.iter().any(|name| path.starts_with(name) || name.starts_with(path))
+                })
+            };
+            let touched = event.paths.is_empty() || event.paths.iter().any(ours);
+            touched && !matches!(event.kind, EventKind::Access(_))
+        }
+        // A watch that ended.
+        Err(_) => true,
+    }
+}
+
+/// Paths as events name them; nothing if one has no name of its own.
+fn names(roots: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    let named = |root: &PathBuf| root.file_name().and_then(|_| std::path::absolute(root).ok());
+    roots.iter().map(named).collect()
+}
+
 /// What tells two states of a file apart without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
@@ -193,6 +220,62 @@ fn folders(root: &Path, found: &mut BTreeSet<PathBuf>) {
                 return;
             }
             found.insert(entry.into_path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{AccessKind, CreateKind, Event, Flag};
+
+    use super::*;
+
+    #[test]
+    fn all_but_reading_matters_and_an_overflow_does() {
+        let event = |kind| Ok(Event::new(kind));
+        assert!(matters(&event(EventKind::Create(CreateKind::File)), None));
+        assert!(matters(&event(EventKind::Other), None));
+        assert!(!matters(&event(EventKind::Access(AccessKind::Read)), None));
+        for kind in [EventKind::Other, EventKind::Access(AccessKind::Any)] {
+            assert!(matters(&Ok(Event::new(kind).set_flag(Flag::Rescan)), Some(&[])));
+        }
+        assert!(matters(&Err(notify::Error::watch_not_found()), Some(&[])));
+    }
+
+    #[test]
+    fn what_others_do_beside_a_watched_path_does_not_matter() {
+        let names = names(&["/x/objects", "/x/file.toml"].map(PathBuf::from)).expect("all have names");
+        for (path, expected) in [
+            ("/x/objects", true),
+            ("/x/objects/a/b.yaml", true),
+            ("/x/./file.toml", true),
+            ("/x", true),
+            ("/x/objects2", false),
+            ("/x/log", false),
+        ] {
+            let event = Ok(Event::new(EventKind::Other).add_path(path.into()));
+            assert_eq!(matters(&event, Some(&names)), expected, "{path}");
+        }
+        for root in ["/", "..", "."] {
+            assert_eq!(super::names(&[PathBuf::from(root)]), None);
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_whichever_way_the_path_is_written() {
+        let folder = tempfile::tempdir_in(".").expect("a folder here");
+        let name = folder.path().file_name().expect("its name");
+        let relative = Path::new(name).join("objects");
+        for root in [relative.clone(), Path::new(".").join(&relative), folder.path().join("objects")] {
+            std::fs::create_dir_all(&root).expect("created");
+            let mut watch = Watch::new(vec![root.clone()]);
+            // The watch itself tells once, since nobody knows what was before.
+            while watch.wait(Duration::from_millis(50)) {}
+            std::fs::write(root.join("a.yaml"), "").expect("written");
+            assert!(watch.wait(Duration::from_secs(20)), "{}: a file within", root.display());
+            while watch.wait(Duration::from_millis(50)) {}
+            std::fs::remove_dir_all(&root).expect("removed");
+            assert!(watch.wait(Duration::from_secs(20)), "{}: itself", root.display());
         }
     }
 }

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use mask::mask;
-use shell::place_source;
+use shell::{names_source, place_source};
 
 use crate::types::Family;
 
@@ -124,6 +124,14 @@ impl Check {
         Ok(daemon.locate()?.map(Check::Bird))
     }
 
+    /// Whether it is about the file that it is run with, or the same for any.
+    pub fn names_file(&self) -> bool {
+        match self {
+            Check::Bird(_) => true,
+            Check::Command(command) => names_source(command),
+        }
+    }
+
     /// Checks a file. `Ok` when the checker ends with status 0 in time.
     ///
     /// # Errors
@@ -214,6 +222,12 @@ pub enum CheckError {
         /// The path.
         path: PathBuf,
     },
+    /// A BIRD that runs was to check the file, and refused it or could not be asked.
+    #[error("{words}")]
+    Running {
+        /// What it said, or why it could not be asked; passwords masked.
+        words: String,
+    },
 }
 
 impl CheckError {
@@ -221,7 +235,10 @@ impl CheckError {
     /// it was staged.
     pub fn relocated(mut self, from: &Path, to: &Path) -> Self {
         let (from_text, to_text) = (from.display().to_string(), to.display().to_string());
-        if let CheckError::TimedOut { words, .. } | CheckError::Refused { words, .. } = &mut self {
+        if let CheckError::TimedOut { words, .. }
+        | CheckError::Refused { words, .. }
+        | CheckError::Running { words } = &mut self
+        {
             *words = words.replace(&from_text, &to_text);
         }
         if let CheckError::Refused { line: Some(line), .. } = &mut self

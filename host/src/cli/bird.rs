@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -147,8 +147,9 @@ impl Said {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Status(common) => common.each(&common.sockets(), |socket| {
-            let probe = control::probe(socket, common.patience())?;
-            Ok(status(socket, &probe.status, probe.took))
+            let begin = Instant::now();
+            let mut control = Control::connect(socket, common.patience())?.restrict()?;
+            Ok(status(socket, &control.status()?, begin.elapsed()))
         }),
         Command::Sessions(common) => common.each(&common.sockets(), |socket| {
             let mut control = Control::connect(socket, common.patience())?.restrict()?;

@@ -15,7 +15,7 @@ use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
 use crate::explain::{Explanation, Query, nearest};
 use crate::manifest::{self, Source};
-use crate::pipeline::{self, Templates, Unrendered};
+use crate::pipeline::{self, Cause, Templates, Unrendered};
 use crate::plugin::PluginSet;
 use crate::policy::{CallError, OnError};
 use crate::resources::{Defaults, ObjectKey};
@@ -58,7 +58,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let plugins = args.plugins.load()?;
+        let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
         let status = environment::endpoint_status_folder(&lookup);
@@ -135,14 +135,14 @@ impl Cluster {
         let snapshot = self.engine.snapshot();
         let rendered = pipeline::render_once(snapshot, &self.plugins, &mut loaded, to, Instant::now());
         let rendered = match rendered {
-            Err(Unrendered::Abandoned(abandoned)) => {
+            Err(Unrendered { cause: Cause::Abandoned(abandoned), .. }) => {
                 abandoned.errors.iter().for_each(|error| output::error(&error.to_string()));
                 bail!("nothing was rendered: without a plugin whose on_error is `keep` nothing may be")
             }
             rendered => rendered?,
         };
-        let failed = rendered.failures.into_iter().map(|error| (self.severity(&error), error));
-        let skipped = rendered.skipped.into_iter().map(|error| (Severity::Warning, error));
+        let failed = rendered.plugins.failures.into_iter().map(|error| (self.severity(&error), error));
+        let skipped = rendered.plugins.skipped.into_iter().map(|error| (Severity::Warning, error));
         self.failures = failed.chain(skipped).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
         Ok(rendered.groups)

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::cluster::Cluster;
 use super::output::{self, Exit, Format};
 use super::plugins::PluginArgs;
-use super::run::{HTTP, ask};
+use super::run::{HTTP, ask, ask_json};
 use crate::environment;
 use crate::explain::{Query, Topic};
 use crate::types::Name;
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn of_objects(args: &Args, node: Name, query: &Query) -> anyhow::Result<Exit> {
-    let plugins = args.plugins.load()?;
+    let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
     let lookup = |name: &str| std::env::var(name).ok();
     let settings = environment::settings(node, &lookup)?;
     let status = environment::endpoint_status_folder(&lookup);
@@ -88,14 +88,10 @@ fn of_daemon(args: &Args, query: &Query) -> anyhow::Result<Exit> {
         Format::Json => "",
     };
     let words = query.to_string().replace(' ', "/");
-    let answer = ask(args.http, "GET", &format!("/explain/{words}{form}"))?;
+    let path = format!("/explain/{words}{form}");
     match args.output {
-        Format::Text => output::print(&answer)?,
-        Format::Json => {
-            let value: serde_json::Value = serde_json::from_str(&answer)
-                .map_err(|_| anyhow!("{}: this is no tailorbird daemon", args.http))?;
-            output::print(&format!("{value:#}\n"))?;
-        }
+        Format::Text => output::print(&ask(args.http, "GET", &path, "")?)?,
+        Format::Json => output::print(&format!("{:#}\n", ask_json(args.http, "GET", &path, "")?))?,
     }
     Ok(Exit::Done)
 }

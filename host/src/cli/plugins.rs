@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::output;
+use crate::configuration::{Configuration, ConfigurationError};
 use crate::environment;
-use crate::plugin::config::{Configuration, Entry};
+use crate::plugin::config::{Configuration as Plugins, Entry};
 use crate::plugin::{LoadError, PluginSet, Sandbox, signature_path};
 use crate::render;
 
@@ -23,14 +24,13 @@ pub(super) struct PluginArgs {
 }
 
 impl PluginArgs {
-    /// Loads the plugins of the configuration, and behind them those that are on trial.
-    pub(super) fn load(&self) -> anyhow::Result<PluginSet> {
-        let configuration = self.configuration().map_err(|error| anyhow::anyhow!(told(&error)))?;
+    /// Loads the plugins of a configuration; those on trial are told.
+    pub(super) fn load(&self, configuration: &Plugins) -> anyhow::Result<PluginSet> {
         // Whoever has no plugin need not wait for a sandbox.
         if configuration.plugins.is_empty() {
             return Ok(PluginSet::default());
         }
-        let set = load(&configuration)?;
+        let set = load(configuration)?;
         let first = configuration.plugins.len() - self.trials.len();
         let on_trial = set.files().zip(set.facts()).zip(&configuration.plugins).skip(first);
         for ((file, facts), entry) in on_trial {
@@ -57,38 +57,36 @@ impl PluginArgs {
         self.config.clone().or_else(|| environment::configuration(&lookup))
     }
 
+    /// All that a daemon follows: the file and what it names, and the plugins on trial; none while the file cannot be read.
+    pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
+        let file = self.file();
+        let named = file.as_deref().map(Configuration::files_named).transpose().ok()?;
+        // With keys a plugin on trial needs a signature as well; without them nobody looks at it.
+        let trials = self.trials.iter().flat_map(|path| [path.clone(), signature_path(path)]);
+        Some(file.into_iter().chain(named.into_iter().flatten()).chain(trials).collect())
+    }
+
     /// What the file says, with the plugins on trial behind those in it.
-    fn configuration(&self) -> Result<Configuration, LoadError> {
+    pub(super) fn configuration(&self) -> Result<Configuration, ConfigurationError> {
         let configuration = self.file().as_deref().map(Configuration::read).transpose()?;
         let mut configuration = configuration.unwrap_or_default();
-        configuration.plugins.extend(self.trials.iter().cloned().map(Entry::trial));
+        configuration.plugins.plugins.extend(self.trials.iter().cloned().map(Entry::trial));
         Ok(configuration)
-    }
-
-    /// The configuration file, the components and their signatures.
-    pub(super) fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let configuration = self.configuration().map_err(|error| anyhow::anyhow!(told(&error)))?;
-        let components = configuration.plugins.iter().flat_map(|entry| {
-            let signature = (!configuration.keys.is_empty()).then(|| signature_path(&entry.path));
-            std::iter::once(entry.path.clone()).chain(signature)
-        });
-        Ok(self.file().into_iter().chain(components).collect())
-    }
-
-    /// Loads all of it anew, for a daemon; what is wrong is one text.
-    pub(super) fn reload(&self) -> Result<PluginSet, String> {
-        let configuration = self.configuration().map_err(|error| told(&error))?;
-        if configuration.plugins.is_empty() {
-            return Ok(PluginSet::default());
-        }
-        let sandbox = Sandbox::new(configuration.cache.clone()).map_err(|error| told(&error))?;
-        load_usable(&sandbox, &configuration)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     }
 }
 
+/// Loads plugins anew, for a daemon; what is wrong is one text.
+pub(super) fn reload(configuration: &Plugins) -> Result<PluginSet, String> {
+    if configuration.plugins.is_empty() {
+        return Ok(PluginSet::default());
+    }
+    let sandbox = Sandbox::new(configuration.cache.clone()).map_err(|error| told(&error))?;
+    load_usable(&sandbox, configuration)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
 /// Loads plugins; what is wrong with each is told.
-fn load(configuration: &Configuration) -> anyhow::Result<PluginSet> {
+fn load(configuration: &Plugins) -> anyhow::Result<PluginSet> {
     let sandbox = sandbox(configuration.cache.clone())?;
     match load_usable(&sandbox, configuration) {
         Ok(set) => Ok(set),
@@ -105,16 +103,13 @@ pub(super) fn sandbox(cache: Option<PathBuf>) -> anyhow::Result<Sandbox> {
 }
 
 /// Loads plugins whose functions templates can have, too.
-pub(super) fn load_usable(
-    sandbox: &Sandbox,
-    configuration: &Configuration,
-) -> Result<PluginSet, Vec<LoadError>> {
+pub(super) fn load_usable(sandbox: &Sandbox, configuration: &Plugins) -> Result<PluginSet, Vec<LoadError>> {
     let set = PluginSet::load(sandbox, configuration)?;
     render::plugin_functions(&set).map_err(|error| vec![error])?;
     Ok(set)
 }
 
-/// An error that is not about a plugin: of the file or the sandbox.
+/// An error that is not about a plugin but the sandbox.
 fn told(error: &LoadError) -> String {
     format!("{}: {}", error.plugin, error.reason)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, ClusterArgs, TemplateArgs};
 use super::output::{self, Exit, Format};
-use crate::delivery::{Destination, Group, NO_CHECKER, Verdict};
+use crate::delivery::{Checks, Destination, Group, NO_CHECKER, Verdict};
 use crate::render::RenderedFile;
 use crate::stage::{self, Options, Outcome};
 
@@ -74,7 +74,7 @@ pub(super) fn deliver(group: &Group, check: bool, swap: bool, options: &Options)
     }
     let checks = if check { group.checks() } else { Ok(Vec::new()) };
     let checks = checks.map_err(|error| vec![error.to_string()])?;
-    match group.deliver(checks, swap, options) {
+    match group.deliver(Checks::Programs(checks), swap, options) {
         Ok((outcome, Verdict::Unchecked(_))) if !check => Ok((outcome, Verdict::Unchecked("not asked for"))),
         Ok(delivered) => Ok(delivered),
         Err(error) => Err(vec![error.to_string()]),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -10,7 +10,7 @@ use anyhow::{anyhow, bail};
 use super::LogFormat;
 use super::cluster::TemplateArgs;
 use super::output::{self, Exit};
-use super::plugins::PluginArgs;
+use super::plugins::{self, PluginArgs};
 use crate::daemon::LogLevel;
 use crate::daemon::config::Options;
 use crate::daemon::loader::Loader;
@@ -62,9 +62,10 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     let lookup = |name: &str| std::env::var(name).ok();
     let watched = |path: &PathBuf| Watched::before_reading(path.clone());
     let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
-    let configuration: Vec<Watched> = args.plugins.files()?.iter().map(watched).collect();
-    let options = options(args.plugins.file().as_deref())?;
-    let plugins = args.plugins.load()?;
+    // A file that cannot be read is an error in the next step.
+    let files: Vec<Watched> = args.plugins.files().unwrap_or_default().iter().map(watched).collect();
+    let configuration = args.plugins.configuration()?;
+    let plugins = args.plugins.load(&configuration.plugins)?;
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
@@ -84,18 +85,18 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         confdir: args.templates.confdir.clone(),
         sockets: environment::bird_socket_folder(&lookup),
     };
-    let settings = fixed.settings(options);
-    let (files, again) = (args.plugins.clone(), args.plugins.clone());
+    let settings = fixed.settings(configuration.daemon);
+    let (named, again) = (args.plugins.clone(), args.plugins.clone());
     let reread = Box::new(move || {
-        let options = self::options(again.file().as_deref()).map_err(|error| error.to_string())?;
-        let plugins = again.reload()?;
+        let configuration = again.configuration().map_err(|error| error.to_string())?;
+        let plugins = plugins::reload(&configuration.plugins)?;
         if plugins.published() != *published {
             return Err(
                 "the plugins read other keys than before, of which not all are kept: start the daemon anew"
                     .to_owned(),
             );
         }
-        Ok(Again { plugins, settings: fixed.settings(options) })
+        Ok(Again { plugins, settings: fixed.settings(configuration.daemon) })
     });
     daemon::run(Parts {
         sources,
@@ -103,8 +104,8 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         settings,
         http,
         templates: template_files,
-        configuration,
-        files_read: Box::new(move || files.files().ok()),
+        configuration: files,
+        files_read: Box::new(move || named.files()),
         reread,
         log,
     })?;
@@ -125,7 +126,12 @@ impl Fixed {
             to: self.to.clone(),
             timing: options.timing,
             guard: options.guard,
-            loader: Loader { method: options.reload, sockets, patience: options.reload_timeout },
+            loader: Loader {
+                method: options.reload,
+                sockets,
+                patience: options.reload_timeout,
+                undo_after: options.undo_after,
+            },
             probe: options.probe,
             check_timeout: options.check_timeout,
             confdir: self.confdir.clone(),
@@ -133,54 +139,74 @@ impl Fixed {
     }
 }
 
-/// The daemon's part of the configuration file.
-fn options(file: Option<&Path>) -> anyhow::Result<Options> {
-    let Some(file) = file else { return Ok(Options::default()) };
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| anyhow!("{shown}: cannot be read: {error}"))?;
-    Options::parse(&text, file).map_err(|error| anyhow!("{shown}: {error}"))
-}
-
 /// Arguments of `confirm`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfirmArgs {
+    /// What is let through, as /status and an earlier `confirm` named it; all that is held unless given
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
     /// Where the daemon answers HTTP
     #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
     http: SocketAddr,
 }
 
 pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
-    let answer = ask(args.http, "POST", "/confirm")?;
-    let answer: serde_json::Value =
-        serde_json::from_str(&answer).map_err(|_| anyhow!("{}: this is no tailorbird daemon", args.http))?;
+    let status = ask_json(args.http, "GET", "/status", "")?;
+    let mut ids = Vec::new();
+    for group in status["groups"].as_array().into_iter().flatten() {
+        let text = |field: &str| group[field].as_str();
+        let Some(id) = text("held").filter(|id| args.ids.is_empty() || args.ids.iter().any(|own| own == id))
+        else {
+            continue;
+        };
+        let (name, reason) = (text("name").unwrap_or_default(), text("reason").unwrap_or_default());
+        output::print(&format!("group {name}: {reason} (id {id})\n"))?;
+        ids.push(id.to_owned());
+    }
+    if let Some(id) = args.ids.iter().find(|id| !ids.contains(id)) {
+        bail!("nothing is held by the id {id}: what is held now is in /status");
+    }
+    if ids.is_empty() {
+        output::print("nothing is held\n")?;
+        return Ok(Exit::Done);
+    }
+    let answer = ask_json(args.http, "POST", "/confirm", &ids.join("\n"))?;
     let groups: Vec<&str> =
         answer["confirmed"].as_array().into_iter().flatten().filter_map(|group| group.as_str()).collect();
-    if groups.is_empty() {
-        output::print("nothing is held\n")?;
-    } else {
-        output::print(&format!("let through: {}\n", groups.join(", ")))?;
-    }
+    output::print(&format!("let through: {}\n", groups.join(", ")))?;
     Ok(Exit::Done)
 }
 
 /// Asks a daemon on this machine; the body of its answer.
-pub(super) fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
+pub(super) fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<String> {
     let time = Duration::from_secs(15);
     let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
     let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;
     stream.set_read_timeout(Some(time)).map_err(fail)?;
     stream.set_write_timeout(Some(time)).map_err(fail)?;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
     );
     stream.write_all(request.as_bytes()).map_err(fail)?;
     let mut answer = String::new();
-    stream.take(16 << 20).read_to_string(&mut answer).map_err(fail)?;
-    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
-        bail!("{address}: this is no tailorbird daemon")
-    };
+    stream.take(64 << 20).read_to_string(&mut answer).map_err(fail)?;
+    let stranger = || anyhow!("{address}: this is no tailorbird daemon");
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(stranger)?;
     if head.split_whitespace().nth(1) != Some("200") {
         bail!("the daemon at {address} refuses: {}", body.trim());
     }
     Ok(body.to_owned())
+}
+
+/// The same for an answer that is JSON.
+pub(super) fn ask_json(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> anyhow::Result<serde_json::Value> {
+    serde_json::from_str(&ask(address, method, path, body)?)
+        .map_err(|_| anyhow!("{address}: this is no tailorbird daemon"))
 }

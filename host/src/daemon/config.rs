@@ -1,10 +1,10 @@
 //! The part of `tailorbird.toml` that is about the daemon: `[daemon]`.
 
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::guard::Limits;
 use super::loader::Method;
@@ -27,6 +27,8 @@ pub struct Options {
     pub check_timeout: Duration,
     /// The time that a reload may take; 30 s.
     pub reload_timeout: Duration,
+    /// BIRD goes back by itself after these seconds, unless the files were seen in force by then; never.
+    pub undo_after: Option<NonZeroU16>,
 }
 
 impl Default for Options {
@@ -39,24 +41,15 @@ impl Default for Options {
             probe: Duration::from_secs(5),
             check_timeout: Duration::from_secs(30),
             reload_timeout: Duration::from_secs(30),
+            undo_after: None,
         }
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileForm {
-    #[serde(default, rename = "plugins")]
-    _plugins: Option<IgnoredAny>,
-    #[serde(default, rename = "plugin")]
-    _plugin: Option<IgnoredAny>,
-    #[serde(default)]
-    daemon: DaemonForm,
-}
-
+/// The part `[daemon]`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct DaemonForm {
+pub(crate) struct DaemonForm {
     quiet: Option<Span>,
     bound: Option<Span>,
     distance: Option<Span>,
@@ -66,6 +59,7 @@ struct DaemonForm {
     probe: Option<Span>,
     check_timeout: Option<Span>,
     reload_timeout: Option<Span>,
+    undo_after: Option<Span>,
     guard: GuardForm,
 }
 
@@ -108,13 +102,12 @@ impl TryFrom<String> for Span {
 }
 
 impl Options {
-    /// Reads the part of a file that is about the daemon; `text` is the whole file at `path`.
+    /// What the part says; paths in it are relative to `folder`.
     ///
     /// # Errors
-    /// What is wrong, with its place, in words.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
-        let form: FileForm = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let (form, base) = (form.daemon, Self::default());
+    /// What is wrong, in words.
+    pub(crate) fn new(form: DaemonForm, folder: &Path) -> Result<Self, String> {
+        let base = Self::default();
         let time = |span: Option<Span>, base: Duration| span.map_or(base, |Span(time)| time);
         let share = |name: &str, share: Option<f64>, base: Option<f64>| match share {
             None => Ok(base),
@@ -143,11 +136,14 @@ impl Options {
             Some("none") => Method::None,
             Some(other) => return Err(format!("daemon.reload = {other:?}: must be \"auto\" or \"none\"")),
         };
-        let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let probe = time(form.probe, base.probe);
         if probe < Duration::from_millis(100) {
             return Err("daemon.probe: must be at least 100ms".to_owned());
         }
+        let undo_after = form.undo_after.map(|Span(time)| whole_seconds(time).ok_or(time)).transpose();
+        let undo_after = undo_after.map_err(|time| {
+            format!("daemon.undo_after = {time:?}: must be whole seconds, from 1 s to 18 h")
+        })?;
         Ok(Self {
             timing,
             guard,
@@ -156,55 +152,13 @@ impl Options {
             probe,
             check_timeout: time(form.check_timeout, base.check_timeout),
             reload_timeout: time(form.reload_timeout, base.reload_timeout),
+            undo_after,
         })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Options, String> {
-        Options::parse(text, Path::new("/etc/x/tailorbird.toml"))
-    }
-
-    #[test]
-    fn the_daemon_is_configured_beside_plugins() {
-        let text = r#"
-            [plugins]
-            cache = "c"
-            [[plugin]]
-            path = "p.wasm"
-            [daemon]
-            quiet = "0ms"
-            bound = "2m"
-            sockets = "run"
-            [daemon.guard]
-            peers = 0
-            routes = 0.5
-            at_most = "1h"
-        "#;
-        let options = parse(text).expect("read");
-        assert_eq!((options.timing.quiet, options.timing.bound), (Duration::ZERO, Duration::from_secs(120)));
-        assert_eq!(options.sockets, Path::new("/etc/x/run"));
-        assert_eq!((options.guard.peers, options.guard.routes), (None, Some(0.5)));
-        assert_eq!(options.guard.at_most, Some(Duration::from_secs(3600)));
-        assert_eq!(parse(""), Ok(Options::default()));
-    }
-
-    #[test]
-    fn mistakes_are_told() {
-        for (text, told) in [
-            ("[daemon]\nquite = \"1s\"", "unknown field `quite`"),
-            ("[daemon]\nquiet = \"1\"", "\"1\" is no time"),
-            ("[daemon]\nquiet = \"99h\"", "is no time of at most a day"),
-            ("[daemon]\nprobe = \"1ms\"", "daemon.probe"),
-            ("[daemon]\nreload = \"maybe\"", "must be \"auto\" or \"none\""),
-            ("[daemon.guard]\npeers = 2.0", "daemon.guard.peers = 2"),
-            ("[demon]", "unknown field `demon`"),
-        ] {
-            let error = parse(text).expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
-        }
-    }
+/// A time as BIRD counts it.
+fn whole_seconds(time: Duration) -> Option<NonZeroU16> {
+    let seconds = u16::try_from(time.as_secs()).ok().and_then(NonZeroU16::new);
+    seconds.filter(|_| time.subsec_nanos() == 0)
 }

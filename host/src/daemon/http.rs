@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::connections::Bounded;
+use super::groups::HeldId;
 use super::metrics::Metrics;
 use super::status::{Board, Status, unready};
 use super::{Command, Question};
@@ -181,13 +182,29 @@ async fn explain(
     }
 }
 
-async fn confirm(State(shared): State<Shared>) -> Response {
+/// The ids of what is let through are the body.
+async fn confirm(State(shared): State<Shared>, ids: String) -> Response {
+    let ids: Result<Vec<HeldId>, String> = ids.split_whitespace().map(str::parse).collect();
+    let ids = match ids {
+        Ok(ids) if ids.is_empty() => {
+            Err("the ids of what is to be let through are missing: `held` of the groups in \
+                                          /status; they are the body"
+                .to_owned())
+        }
+        ids => ids,
+    };
+    let ids = match ids {
+        Ok(ids) => ids,
+        Err(reason) => return (StatusCode::BAD_REQUEST, reason + "\n").into_response(),
+    };
     let (answer, confirmed) = oneshot::channel();
-    if shared.asked.commands.send(Command::Confirm(answer)).await.is_err() {
+    // When this is given up, the rounds see that nobody waits for the answer.
+    if shared.asked.commands.send(Command::Confirm(ids, answer)).await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response();
     }
     match confirmed.await {
-        Ok(groups) => Json(json!({ "confirmed": groups })).into_response(),
+        Ok(Ok(groups)) => Json(json!({ "confirmed": groups })).into_response(),
+        Ok(Err(reason)) => (StatusCode::CONFLICT, reason + "\n").into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response(),
     }
 }

@@ -1,14 +1,16 @@
 //! How BIRD comes to run what is on disk.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::collections::BTreeSet;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::status::{BirdStatus, SessionStatus};
-use crate::bird::check::Check;
-use crate::bird::control::{self, Control, ControlError, Freshness, Neighbor, Probe, Reload, Reloaded};
-use crate::delivery::Group;
+use crate::bird::check::{Check, MissingDaemon};
+use crate::bird::control::{self, Look, Mark, Neighbor, Protocol, Reload, Reloaded, Status};
+use crate::delivery::{Checks, Group};
 
-/// The longest time for each answer to a probe.
+/// The longest time for the answers to a probe.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What loads groups of files.
@@ -21,8 +23,41 @@ pub enum Method {
     None,
 }
 
+/// A load that came into force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// When it began.
+    began: Instant,
+    /// The group's files as they were then; none for one that was not there.
+    files: Vec<Option<Mark>>,
+}
+
+impl Loaded {
+    /// A load of a group that begins now.
+    fn now(group: &Group) -> Self {
+        Self { began: Instant::now(), files: marks(group).collect() }
+    }
+
+    /// Whether BIRD surely runs something that it read before this load. Only clocks that do not jump are asked: BIRD's own
+    /// age of it, and this process' time.
+    fn is_older_at(&self, status: &Status) -> bool {
+        status
+            .configuration_age()
+            .is_some_and(|age| age > self.began.elapsed().saturating_add(status.precision()))
+    }
+
+    /// Whether the files of the group are those that were loaded.
+    pub fn has_files_of(&self, group: &Group) -> bool {
+        marks(group).eq(self.files.iter().cloned())
+    }
+}
+
+fn marks(group: &Group) -> impl Iterator<Item = Option<Mark>> {
+    group.files.iter().map(|file| Mark::of(&file.dest).ok())
+}
+
 /// Loads groups and looks after the daemons that read them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loader {
     /// How.
     pub method: Method,
@@ -30,6 +65,8 @@ pub struct Loader {
     pub sockets: PathBuf,
     /// The time that a command, or BIRD's answer, may take.
     pub patience: Duration,
+    /// BIRD goes back by itself after these seconds, unless the files were seen in force by then.
+    pub undo_after: Option<NonZeroU16>,
 }
 
 impl Loader {
@@ -42,26 +79,45 @@ impl Loader {
         }
     }
 
+    /// What checks a group: its own commands, or the program of its daemon; without these the BIRD that is going to load
+    /// it, which may run in another container.
+    ///
+    /// # Errors
+    /// The program is not where the environment says that it is.
+    pub fn checks(&self, group: &Group) -> Result<Checks, MissingDaemon> {
+        let programs = group.checks()?;
+        Ok(match self.socket(group) {
+            Some(socket) if programs.is_empty() => Checks::Running(socket),
+            _ => Checks::Programs(programs),
+        })
+    }
+
     /// Has the files of a group loaded, and waits until they are in force.
     ///
     /// # Errors
     /// The step that failed, and why, in words.
-    pub fn load(&self, group: &Group) -> Result<(), (&'static str, String)> {
+    pub fn load(&self, group: &Group) -> Result<Loaded, (&'static str, String)> {
+        let loaded = Loaded::now(group);
         if self.method == Method::None {
-            return Ok(());
+            return Ok(loaded);
         }
-        let mut commands: Vec<&str> =
-            group.files.iter().filter_map(|file| file.reload_cmd.as_deref()).collect();
-        commands.dedup();
-        let Some(first) = group.files.first() else { return Ok(()) };
-        for command in &commands {
-            let check = Check::Command((*command).to_owned());
-            check.run(&first.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+        let mut done = BTreeSet::new();
+        for file in &group.files {
+            let Some(command) = &file.reload_cmd else { continue };
+            let check = Check::Command(command.clone());
+            // One that names no file is for the whole group.
+            if done.insert((command, check.names_file().then_some(&file.dest))) {
+                check.run(&file.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+            }
         }
-        let Some(socket) = self.socket(group) else { return Ok(()) };
+        let Some(socket) = self.socket(group) else { return Ok(loaded) };
         let options = Reload { answer: self.patience, in_force: self.patience, ..Reload::default() };
-        match control::reload(&socket, &options) {
-            Reloaded::InForce { .. } => Ok(()),
+        let reloaded = match self.undo_after {
+            Some(seconds) => control::reload_confirmed(&socket, &options, seconds, |_| Ok(())),
+            None => control::reload(&socket, &options),
+        };
+        match reloaded {
+            Reloaded::InForce { .. } => Ok(loaded),
             other @ (Reloaded::AcceptedNotInForce { .. } | Reloaded::Undone { .. }) => {
                 Err(("verify", other.to_string()))
             }
@@ -69,52 +125,53 @@ impl Loader {
         }
     }
 
-    /// Asks the daemon of a group how it is, and whether it surely runs something older than the group's main file.
-    /// Nothing if this loader has no socket for the group.
-    pub fn look(&self, group: &Group) -> Option<(BirdStatus, bool)> {
-        let socket = self.socket(group)?;
-        let mut status = BirdStatus {
-            group: group.name.clone(),
-            socket: socket.display().to_string(),
-            up: false,
-            error: None,
-            version: None,
-            sessions: Vec::new(),
-        };
-        match ask(&socket) {
-            Ok((probe, sessions)) => {
-                let changed = group.main_file().and_then(|file| control::last_change(&file.dest).ok());
-                let stale = changed.is_some_and(|at| probe.freshness(at) == Freshness::Stale);
-                status.up = true;
-                status.version = Some(probe.status.version);
-                status.sessions = sessions;
-                Some((status, stale))
+    /// Asks the daemons of groups how they are, all at once, and whether each surely runs something that it read
+    /// before its last load; `last` gives a group's last load. Groups for which this loader has no socket are passed over.
+    pub fn look<'a>(
+        &self,
+        groups: &[Group],
+        last: impl Fn(&str) -> Option<&'a Loaded>,
+    ) -> Vec<(BirdStatus, bool)> {
+        let sockets = groups.iter().filter_map(|group| Some((group, self.socket(group)?)));
+        // An idle daemon wakes as seldom as can be: while the first one is waited for, the others answer too.
+        let looks: Vec<_> =
+            sockets.map(|(group, socket)| (group, Look::begin(&socket, PROBE_PATIENCE), socket)).collect();
+        let seen = looks.into_iter().map(|(group, look, socket)| {
+            let mut bird = BirdStatus {
+                group: group.name.clone(),
+                socket: socket.display().to_string(),
+                up: false,
+                error: None,
+                version: None,
+                sessions: Vec::new(),
+            };
+            match look.and_then(Look::end) {
+                Ok((status, protocols)) => {
+                    let stale = last(&group.name).is_some_and(|loaded| loaded.is_older_at(&status));
+                    bird.up = true;
+                    bird.version = Some(status.version);
+                    bird.sessions = protocols.into_iter().filter_map(session).collect();
+                    (bird, stale)
+                }
+                Err(error) => {
+                    bird.error = Some(error.to_string());
+                    (bird, false)
+                }
             }
-            Err(error) => {
-                status.error = Some(error.to_string());
-                Some((status, false))
-            }
-        }
+        });
+        seen.collect()
     }
 }
 
-/// One conversation, so that an idle daemon wakes as seldom as can be.
-fn ask(socket: &Path) -> Result<(Probe, Vec<SessionStatus>), ControlError> {
-    let begin = Instant::now();
-    let mut control = Control::connect(socket, PROBE_PATIENCE)?.restrict()?;
-    let status = control.status()?;
-    let probe = Probe { status, at: SystemTime::now(), took: begin.elapsed() };
-    let sessions = control.protocols()?.into_iter().filter_map(|protocol| {
-        let bgp = protocol.bgp?;
-        Some(SessionStatus {
-            name: protocol.name,
-            state: bgp.state.as_str().to_owned(),
-            neighbor: bgp.neighbor.map(|neighbor| match neighbor {
-                Neighbor::Address { address, .. } => address.to_string(),
-                Neighbor::Range { range } => range.to_string(),
-            }),
-            last_error: bgp.last_error,
-        })
-    });
-    Ok((probe, sessions.collect()))
+fn session(protocol: Protocol) -> Option<SessionStatus> {
+    let bgp = protocol.bgp?;
+    Some(SessionStatus {
+        name: protocol.name,
+        state: bgp.state.as_str().to_owned(),
+        neighbor: bgp.neighbor.map(|neighbor| match neighbor {
+            Neighbor::Address { address, .. } => address.to_string(),
+            Neighbor::Range { range } => range.to_string(),
+        }),
+        last_error: bgp.last_error,
+    })
 }

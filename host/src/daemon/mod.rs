@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
@@ -31,8 +31,9 @@ use crate::explain::{Explanation, Query};
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
+use groups::HeldId;
 use metrics::Metrics;
-use rounds::{CONFIGURATION, Outputs, Rounds, TEMPLATES};
+use rounds::{Outputs, Rounds};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
@@ -48,9 +49,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const WAITING: usize = 64;
 
 /// What is asked of the rounds.
-pub(crate) enum Command {
-    /// Let through what is held; the names of the groups are the answer.
-    Confirm(oneshot::Sender<Vec<String>>),
+enum Command {
+    /// Let through what is held by these ids; the names of the groups, or why not, are the answer.
+    Confirm(Vec<HeldId>, oneshot::Sender<Result<Vec<String>, String>>),
     /// The folder of templates changed.
     Templates,
     /// The configuration file or a plugin changed: this is what is to be used, or why it cannot be.
@@ -126,8 +127,8 @@ pub enum DaemonError {
         source: std::io::Error,
     },
     /// A defect of the program.
-    #[error("the rounds have ended by themselves, which is a defect of this program; start it anew")]
-    RoundsEnded,
+    #[error("the thread `{0}` has ended by itself, which is a defect of this program; start it anew")]
+    Ended(&'static str),
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -144,7 +145,7 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(system("start threads"))?;
-    let outcome = runtime.block_on(begin(parts, runtime.handle().clone()));
+    let outcome = runtime.block_on(begin(parts));
     let rounds = outcome?;
     finish(&runtime, rounds);
     runtime.shutdown_timeout(Duration::from_millis(500));
@@ -152,7 +153,7 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 }
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
-async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, DaemonError> {
+async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     let Parts { sources, pipeline, settings, http, templates, configuration, files_read, mut reread, log } =
         parts;
     let system = |what: &str| {
@@ -182,16 +183,25 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     let now = Instant::now();
     let outputs = Outputs { board, metrics: metrics.clone(), secrets, log };
     let rounds = Rounds::new(settings, pipeline, names, outputs, now);
+    let mut looks = Vec::new();
     for (place, source) in sources.into_iter().enumerate() {
-        tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone())));
+        // One for each: what is asked for while a source is busy waits for it.
+        let look = Arc::new(Notify::new());
+        looks.push(look.clone());
+        tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone()).asked_by(look)));
     }
     drop(tell);
 
     let (ended, mut end) = oneshot::channel();
+    // Its clock is its own: that of the others would have to wake one of their threads first.
+    let own = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(system("start a thread"))?;
     std::thread::Builder::new()
         .name("rounds".to_owned())
         .spawn(move || {
-            handle.block_on(work(rounds, told, commands, questions, metrics));
+            own.block_on(work(rounds, told, commands, questions, metrics));
             // Whoever waited may be gone.
             let _ = ended.send(());
         })
@@ -208,6 +218,21 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
         follow(configuration, files_read, move || again.blocking_send(()).is_ok())
             .map_err(system("start a thread"))?;
     }
+    let (reader, mut reader_end) = oneshot::channel::<()>();
+    let tell = command.clone();
+    // To read plugins may take long, and whoever wants the program to end does not wait for it.
+    let read = move || {
+        let _reader = reader;
+        while reload.blocking_recv().is_some() {
+            if tell.blocking_send(Command::Configuration(Box::new(reread()))).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("configuration".to_owned())
+        .spawn(read)
+        .map_err(system("start a thread"))?;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -217,15 +242,11 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
                 // A full channel means that it is going to happen anyway.
                 let _ = command.try_send(Command::Templates);
                 let _ = again.try_send(());
-            }
-            Some(()) = reload.recv() => {
-                let read = tokio::task::block_in_place(&mut reread);
-                if command.send(Command::Configuration(Box::new(read))).await.is_err() {
-                    return Err(DaemonError::RoundsEnded);
-                }
+                looks.iter().for_each(|look| look.notify_one());
             }
             // Whoever supervises this process starts it anew; one that does nothing would look alive.
-            _ = &mut end => return Err(DaemonError::RoundsEnded),
+            _ = &mut end => return Err(DaemonError::Ended("rounds")),
+            _ = &mut reader_end => return Err(DaemonError::Ended("configuration")),
         }
     }
     tracing::info!("ends");
@@ -311,19 +332,21 @@ async fn work(
         let now = Instant::now();
         match happened {
             Happened::Command(None | Some(Command::Stop)) | Happened::Told(None) => return,
-            Happened::Command(Some(Command::Confirm(answer))) => {
-                // Whoever asked may be gone.
-                let _ = answer.send(rounds.confirm(now));
+            Happened::Command(Some(Command::Confirm(ids, answer))) => {
+                // Whoever asked may have been told meanwhile that it took too long.
+                if !answer.is_closed() {
+                    let _ = answer.send(rounds.confirm(&ids, now));
+                }
             }
             Happened::Asked((query, answer)) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(rounds.explain(&query));
                 continue;
             }
-            Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
+            Happened::Command(Some(Command::Templates)) => rounds.reload_templates(now),
             Happened::Command(Some(Command::Configuration(read))) => match *read {
                 Ok(again) => rounds.configure(again, now),
-                Err(reason) => rounds.refuse(CONFIGURATION, reason),
+                Err(reason) => rounds.refuse_configuration(reason),
             },
             Happened::Told(Some(update)) => rounds.take(update, now),
             Happened::Due => {

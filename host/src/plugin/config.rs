@@ -1,18 +1,18 @@
-//! The operator's word on plugins: `tailorbird.toml`.
+//! The operator's word on plugins: `[plugins]` and `[[plugin]]` of the configuration file.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::LoadError;
 use super::limits::Limits;
 use super::manifest::Digest;
-use super::signature::PublicKey;
+use super::signature::{PublicKey, signature_path};
 use crate::policy::{OnError, Placement};
+use crate::regular;
 use crate::types::KeyPattern;
 
-/// The file as it was read, with every path made absolute or relative to where the program runs.
+/// What the file says about plugins, with every path made absolute or relative to where the program runs.
 #[derive(Debug, Clone, Default)]
 pub struct Configuration {
     /// The plugins in their order.
@@ -69,28 +69,34 @@ impl Entry {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileForm {
-    #[serde(default)]
-    plugins: Common,
-    #[serde(default)]
-    plugin: Vec<EntryForm>,
-    /// The daemon's own part.
-    #[serde(default, rename = "daemon")]
-    _daemon: Option<serde::de::IgnoredAny>,
-}
-
+/// The part `[plugins]`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Common {
+pub(crate) struct PluginsForm {
     keys: Vec<PathBuf>,
     cache: Option<PathBuf>,
 }
 
+impl PluginsForm {
+    /// The files that these parts name; paths in them are relative to `folder`.
+    pub(crate) fn files_named(&self, entries: &[EntryForm], folder: &Path) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.keys.iter().map(|key| folder.join(key)).collect();
+        for entry in entries {
+            let component = folder.join(&entry.path);
+            files.extend((!self.keys.is_empty()).then(|| signature_path(&component)));
+            files.push(component);
+        }
+        files
+    }
+}
+
+/// The largest key that is read, in bytes.
+const MAX_KEY: usize = 64 << 10;
+
+/// A part `[[plugin]]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EntryForm {
+pub(crate) struct EntryForm {
     path: PathBuf,
     name: Option<String>,
     sha256: Option<String>,
@@ -109,48 +115,32 @@ struct EntryForm {
 }
 
 impl Configuration {
-    /// Reads a file.
+    /// What the parts about plugins say; paths in them are relative to `folder`.
     ///
     /// # Errors
-    /// The file, or a key that it names, cannot be read, or something in it is wrong; the error says where.
-    pub fn read(path: &Path) -> Result<Self, LoadError> {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| LoadError::new(&shown, format!("cannot be read: {error}")))?;
-        Self::parse(&text, path)
-    }
-
-    /// Reads the text of the file at `path`; paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// As [`Configuration::read`].
-    pub fn parse(text: &str, path: &Path) -> Result<Self, LoadError> {
-        let shown = path.display().to_string();
-        let fail = |reason: String| LoadError::new(&shown, reason);
-        let form: FileForm =
-            toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
-        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+    /// A key cannot be read, or something is wrong; the error says where.
+    pub(crate) fn new(common: PluginsForm, entries: Vec<EntryForm>, folder: &Path) -> Result<Self, String> {
         let mut keys = Vec::new();
-        for key in form.plugins.keys {
+        for key in common.keys {
             let key = folder.join(key);
-            let text = std::fs::read_to_string(&key)
-                .map_err(|error| fail(format!("plugins.keys: {}: {error}", key.display())))?;
+            let text = regular::read_text(&key, MAX_KEY)
+                .map_err(|error| format!("plugins.keys: {}: {error}", key.display()))?;
             let key = PublicKey::from_pem(&text)
-                .map_err(|error| fail(format!("plugins.keys: {} {error}", key.display())))?;
+                .map_err(|error| format!("plugins.keys: {} {error}", key.display()))?;
             keys.push(key);
         }
         let mut plugins = Vec::new();
-        for (index, form) in form.plugin.into_iter().enumerate() {
+        for (index, form) in entries.into_iter().enumerate() {
             let order = form.order;
             let shown = format!("[[plugin]] number {} ({})", index + 1, form.path.display());
-            plugins.push((order, entry(form, folder).map_err(|reason| fail(format!("{shown}: {reason}")))?));
+            plugins.push((order, entry(form, folder).map_err(|reason| format!("{shown}: {reason}"))?));
         }
         // The order in the file decides among equals.
         plugins.sort_by_key(|(order, _)| *order);
         Ok(Self {
             plugins: plugins.into_iter().map(|(_, entry)| entry).collect(),
             keys,
-            cache: form.plugins.cache.map(|cache| folder.join(cache)),
+            cache: common.cache.map(|cache| folder.join(cache)),
         })
     }
 }

@@ -20,8 +20,8 @@ const MAX_CAUSE: usize = 4096;
 /// The call that comes before all others.
 const CONFIGURE: &str = "lifecycle.configure";
 
-/// The most failures that are told of functions that may be skipped.
-const MAX_SKIPPED: usize = 16;
+/// The most failures that are told of functions, of those that may be skipped and of the others.
+const MAX_TOLD: usize = 16;
 
 /// What a plugin used in a rendering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub struct Session {
     now: Instant,
     guests: Vec<Guest>,
     skipped: Vec<CallError>,
+    missed: Vec<CallError>,
 }
 
 impl std::fmt::Debug for Session {
@@ -94,7 +95,7 @@ enum Failure {
 impl Session {
     pub(super) fn new(set: PluginSet, view: View, revision: u64, now: Instant) -> Self {
         let guests = set.plugins.iter().map(|_| Guest::default()).collect();
-        Self { set, view, revision, now, guests, skipped: Vec::new() }
+        Self { set, view, revision, now, guests, skipped: Vec::new(), missed: Vec::new() }
     }
 
     /// The set.
@@ -110,6 +111,11 @@ impl Session {
     /// Failures of functions whose plugins may be skipped: their value was nothing.
     pub fn skipped(&self) -> &[CallError] {
         &self.skipped
+    }
+
+    /// Failures of functions that whoever called them had to do without, and so without what they were called for.
+    pub fn missed(&self) -> &[CallError] {
+        &self.missed
     }
 
     /// Calls a function of a plugin for a template.
@@ -143,11 +149,10 @@ impl Session {
         };
         called.or_else(|error| {
             if self.set.facts[plugin].on_error != OnError::Skip {
+                note(&mut self.missed, error.clone());
                 return Err(error);
             }
-            if self.skipped.len() < MAX_SKIPPED && !self.skipped.contains(&error) {
-                self.skipped.push(error);
-            }
+            note(&mut self.skipped, error);
             // It is asked again in every rendering, for it could succeed.
             Ok(Asked { answer: Value::Null, reads: Reads { revision: true, ..Reads::default() } })
         })
@@ -269,6 +274,13 @@ impl Session {
         let configured_by = std::mem::take(&mut state.reads);
         settle(&mut guest.usage, state, used, loaded);
         Ok(Live { exports: result?, store, configured_by })
+    }
+}
+
+/// Notes a failure once.
+fn note(told: &mut Vec<CallError>, error: CallError) {
+    if told.len() < MAX_TOLD && !told.contains(&error) {
+        told.push(error);
     }
 }
 

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::engine::Event;
 use crate::types::Name;
@@ -65,6 +65,7 @@ pub struct Updates {
     source: usize,
     sender: mpsc::Sender<Told>,
     secrets: watch::Receiver<Arc<BTreeSet<Name>>>,
+    look_again: Arc<Notify>,
 }
 
 impl Updates {
@@ -75,7 +76,17 @@ impl Updates {
         sender: mpsc::Sender<Told>,
         secrets: watch::Receiver<Arc<BTreeSet<Name>>>,
     ) -> Self {
-        Self { source, sender, secrets }
+        Self { source, sender, secrets, look_again: Arc::default() }
+    }
+
+    /// Lets somebody ask the source to look again at all that it has.
+    pub fn asked_by(self, look_again: Arc<Notify>) -> Self {
+        Self { look_again, ..self }
+    }
+
+    /// Waits until somebody asks for a look at everything. A source that is told of every change need not care.
+    pub async fn look_again(&self) {
+        self.look_again.notified().await;
     }
 
     /// Tells some updates; waits while the receiver has too many.

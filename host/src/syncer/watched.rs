@@ -133,8 +133,16 @@ fn follow(
         }
     });
     Box::pin(async move {
-        closed.closed().await;
-        nudge.nudge();
+        loop {
+            let ended = tokio::select! {
+                () = closed.closed() => true,
+                () = closed.look_again() => false,
+            };
+            nudge.nudge();
+            if ended {
+                break;
+            }
+        }
         // The thread ends by itself; nothing of it is worth waiting for.
         drop(work);
     })

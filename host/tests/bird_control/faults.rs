@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockAddr, Socket, Type};
-use tailorbird::bird::control::{Control, ControlError, Fault, probe};
+use tailorbird::bird::control::{Control, ControlError, Fault, Look};
 
 use crate::fake::{Fake, Step, UP, answer, greet, say, status};
 
@@ -212,15 +212,25 @@ fn notices_change_no_answer() {
 }
 
 #[test]
-fn a_probe_has_one_time_for_all_of_it() {
+fn a_look_asks_at_once_and_has_one_time_for_all_of_it() {
     let steps = [greet()].into_iter().chain(answer("restrict", "0016 Access restricted\n"));
-    let fake = Fake::once(steps.clone().chain(answer("show status", status(UP, 7))));
-    let alive = probe(&fake.socket(), PATIENCE).unwrap();
-    assert_eq!(alive.status.configuration_age(), Some(Duration::from_secs(7)));
+    let steps = steps.chain(answer("show status", status(UP, 7)));
+    let protocols = answer("show protocols all", "2002-Name Proto Table State Since Info\n0000 \n");
+    let fake = Fake::once(steps.clone().chain(protocols));
+    let (seen, protocols) = Look::begin(&fake.socket(), PATIENCE).unwrap().end().unwrap();
+    assert_eq!(seen.configuration_age(), Some(Duration::from_secs(7)));
+    assert!(protocols.is_empty());
     fake.finish();
 
-    let fake = Fake::once(steps.chain([Step::Expect("show status"), Step::Hang]));
-    times_out("show status", || probe(&fake.socket(), SHORT));
+    let fake = Fake::once(steps.chain([Step::Expect("show protocols all"), Step::Hang]));
+    let look = Look::begin(&fake.socket(), SHORT).unwrap();
+    times_out("show protocols all", || look.end());
+    fake.finish();
+
+    // What cannot be restricted is not looked at.
+    let fake = Fake::once([greet()].into_iter().chain(answer("restrict", "0000 \n")));
+    let error = Look::begin(&fake.socket(), PATIENCE).unwrap().end().unwrap_err();
+    assert!(matches!(error.fault, Fault::Garbage { .. }), "{error}");
     fake.finish();
 }
 

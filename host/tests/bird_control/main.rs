@@ -8,7 +8,7 @@ mod cli;
 mod daemon;
 mod fake;
 mod faults;
-mod freshness;
+mod mark;
 mod real;
 mod reloads;
 mod replies;

@@ -1,7 +1,8 @@
 //! The disk does not take the files.
 
 use std::fs;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::world::World;
@@ -22,11 +23,11 @@ fn a_destination_that_is_gone_is_told_and_comes_back() {
 }
 
 /// A file system of its own, gone with this value.
-struct Mounted<'a>(&'a Path);
+pub(crate) struct Mounted<'a>(&'a Path);
 
 impl<'a> Mounted<'a> {
     /// Only root can do it.
-    fn new(at: &'a Path, size: &str) -> Option<Self> {
+    pub(crate) fn new(at: &'a Path, size: &str) -> Option<Self> {
         let done = Command::new("mount").args(["-t", "tmpfs", "-o", size, "none"]).arg(at).output().ok()?;
         done.status.success().then_some(Self(at))
     }
@@ -43,6 +44,27 @@ impl Drop for Mounted<'_> {
     }
 }
 
+/// A disk that is full until this value goes.
+pub(crate) struct Filled(PathBuf);
+
+impl Filled {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let path = folder.join("filling");
+        let mut file = fs::File::create(&path).unwrap();
+        // To the last byte.
+        for size in [4096, 1] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+        Self(path)
+    }
+}
+
+impl Drop for Filled {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
 #[test]
 fn a_disk_that_is_full_or_read_only_keeps_the_old_files() {
     let world = World::new();
@@ -56,14 +78,11 @@ fn a_disk_that_is_full_or_read_only_keeps_the_old_files() {
     daemon.ready();
     let before = world.out("bird.cfg");
 
-    // Filled to the last byte.
-    let mut filling = fs::File::create(out.join("filling")).unwrap();
-    while std::io::Write::write_all(&mut filling, &[0; 4096]).is_ok() {}
+    let filled = Filled::new(&out);
     world.put_peer("extra.yaml", "10.9.0.1");
     daemon.unready("No space left");
     assert_eq!(world.out("bird.cfg"), before);
-    drop(filling);
-    fs::remove_file(out.join("filling")).unwrap();
+    drop(filled);
     daemon.ready();
     world.shows("bird.cfg", "10.9.0.1", true);
 

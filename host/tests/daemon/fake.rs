@@ -26,6 +26,10 @@ pub(crate) enum Mode {
 struct State {
     mode: Mutex<Mode>,
     loads: AtomicUsize,
+    looks: AtomicUsize,
+    checks: AtomicUsize,
+    confirmed: AtomicUsize,
+    undone: AtomicUsize,
     begun: Instant,
     /// When it has read its configuration.
     read: Mutex<Instant>,
@@ -45,6 +49,10 @@ impl FakeBird {
         let state = Arc::new(State {
             mode: Mutex::new(Mode::Fine),
             loads: AtomicUsize::new(0),
+            looks: AtomicUsize::new(0),
+            checks: AtomicUsize::new(0),
+            confirmed: AtomicUsize::new(0),
+            undone: AtomicUsize::new(0),
             begun: now,
             read: Mutex::new(now),
             ended: AtomicBool::new(false),
@@ -73,6 +81,28 @@ impl FakeBird {
     }
 }
 
+impl FakeBird {
+    /// How often its protocols were asked for.
+    pub(crate) fn looks(&self) -> usize {
+        self.state.looks.load(Ordering::SeqCst)
+    }
+
+    /// How often it was asked to check a file.
+    pub(crate) fn checks(&self) -> usize {
+        self.state.checks.load(Ordering::SeqCst)
+    }
+
+    /// How often it was told to keep what it would have undone, and to undo it.
+    pub(crate) fn confirmed_and_undone(&self) -> (usize, usize) {
+        (self.state.confirmed.load(Ordering::SeqCst), self.state.undone.load(Ordering::SeqCst))
+    }
+
+    /// It goes back to what it ran when it began, as by another's `configure undo`.
+    pub(crate) fn go_back(&self) {
+        *self.state.read.lock().unwrap() = self.state.begun;
+    }
+}
+
 impl Drop for FakeBird {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::SeqCst);
@@ -91,17 +121,43 @@ impl State {
 
     fn talk(&self, mut stream: UnixStream) -> std::io::Result<()> {
         stream.write_all(b"0001 BIRD 2.19.2 ready.\n")?;
-        for line in BufReader::new(stream.try_clone()?).lines() {
+        let mut asked = BufReader::new(stream.try_clone()?);
+        let (mut line, mut answers) = (String::new(), String::new());
+        loop {
+            line.clear();
+            if asked.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
             let mode = *self.mode.lock().unwrap();
-            let answer = match (line?.as_str(), mode) {
+            let answer = match (line.trim_end(), mode) {
                 (_, Mode::Hang) => continue,
                 (_, Mode::Garbage) => "no answer at all\n".to_owned(),
                 ("restrict", _) => "0016 Access restricted\n".to_owned(),
-                ("configure", Mode::Refuse) => {
+                ("configure confirm", _) => {
+                    self.confirmed.fetch_add(1, Ordering::SeqCst);
+                    "0018 Reconfiguration confirmed\n".to_owned()
+                }
+                ("configure undo", _) => {
+                    self.undone.fetch_add(1, Ordering::SeqCst);
+                    "0003 Reconfigured\n".to_owned()
+                }
+                (check, mode) if check.starts_with("configure check ") => {
+                    self.checks.fetch_add(1, Ordering::SeqCst);
+                    let file = check.split('"').nth(1).unwrap_or_default();
+                    let read = std::fs::read_to_string(file).unwrap_or_default();
+                    let fine = mode != Mode::Refuse && read.contains("router id");
+                    let answer = if fine {
+                        "0020 Configuration OK".into()
+                    } else {
+                        format!("8002 {file}:3:1 syntax error")
+                    };
+                    format!("0002-Reading configuration from {file}\n{answer}\n")
+                }
+                ("configure" | "configure timeout 10", Mode::Refuse) => {
                     "0002-Reading configuration from /x/bird.cfg\n8002 /x/bird.cfg:3:1 syntax error\n"
                         .to_owned()
                 }
-                ("configure", mode) => {
+                ("configure" | "configure timeout 10", mode) => {
                     if mode == Mode::Fine {
                         *self.read.lock().unwrap() = Instant::now();
                         self.loads.fetch_add(1, Ordering::SeqCst);
@@ -116,6 +172,7 @@ impl State {
                     self.time(*self.read.lock().unwrap()),
                 ),
                 ("show protocols all", _) => {
+                    self.looks.fetch_add(1, Ordering::SeqCst);
                     "2002-Name       Proto      Table      State  Since         Info\n\
                      1002-Mesh_10_0_0_2 BGP        ---        up     12:00:00.000  Established   \n\
                      1006-  BGP state:          Established\n     Neighbor address: 10.0.0.2\n \n0000 \n"
@@ -123,8 +180,12 @@ impl State {
                 }
                 (other, _) => format!("9001 syntax error, unexpected {other}\n"),
             };
-            stream.write_all(answer.as_bytes())?;
+            answers.push_str(&answer);
+            // What was asked at once is answered at once.
+            if asked.buffer().is_empty() {
+                stream.write_all(answers.as_bytes())?;
+                answers.clear();
+            }
         }
-        Ok(())
     }
 }

@@ -26,8 +26,39 @@ fn by_name(out: &Path) -> Set {
     FILES.into_iter().map(|name| (name, fs::read_to_string(out.join(name)).unwrap_or_default())).collect()
 }
 
+/// What a loop of kills came to.
+#[derive(Debug, Default)]
+struct Kills {
+    kills: usize,
+    /// Between the first file staged and the swap.
+    staging: usize,
+    /// By the reader that goes on all the while.
+    looks: usize,
+}
+
+/// Half of the instants; one thread for each half.
+const KILLS: usize = 500;
+
+/// The longest that one half takes.
+const TIME: Duration = Duration::from_secs(80);
+
 #[test]
-fn killed_at_any_instant_it_leaves_a_whole_set() {
+fn killed_at_a_thousand_instants_it_leaves_a_whole_set() {
+    let begin = Instant::now();
+    let halves: Vec<Kills> = thread::scope(|scope| {
+        let halves = [0, 1].map(|half| scope.spawn(move || kill(half)));
+        halves.into_iter().map(|half| half.join().unwrap()).collect()
+    });
+    let sum = |of: fn(&Kills) -> usize| halves.iter().map(of).sum::<usize>();
+    let (kills, staging, looks) = (sum(|k| k.kills), sum(|k| k.staging), sum(|k| k.looks));
+    eprintln!(
+        "{kills} kills in {:.0?}, {staging} of them between the first staging and the swap; {looks} looks",
+        begin.elapsed()
+    );
+    assert!(kills >= 40 && staging >= kills / 2, "{kills} kills, {staging} while something was staged");
+}
+
+fn kill(half: usize) -> Kills {
     let world = World::new();
     world.bench.put("tailorbird.toml", "[daemon]\nquiet = \"0ms\"\nreload = \"none\"\n");
     let out = world.path("out");
@@ -54,7 +85,8 @@ fn killed_at_any_instant_it_leaves_a_whole_set() {
     }
 
     let (done, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let (mut kills, mut staging) = (0, 0);
+    let versions = || names(&out).iter().filter(|name| name.contains('@')).count();
+    let mut done_so_far = Kills::default();
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
@@ -62,45 +94,42 @@ fn killed_at_any_instant_it_leaves_a_whole_set() {
                     assert!(sets.contains(&set), "a reader saw a mixed set: {set:#?}");
                     looks.fetch_add(1, Ordering::Relaxed);
                 }
+                thread::sleep(Duration::from_micros(200));
             }
         });
         let begin = Instant::now();
-        while kills < 300 && begin.elapsed() < Duration::from_secs(20) && !reader.is_finished() {
-            world.put_object("more.yaml", &clusters[kills % 2]);
+        for kill in 0..KILLS {
+            if begin.elapsed() > TIME || reader.is_finished() {
+                break;
+            }
+            world.put_object("more.yaml", &clusters[kill % 2]);
             let mut command = world.command();
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             let start = Instant::now();
-            if kills % 4 == 0 {
+            if kill % 8 == 0 {
                 // Anywhere in its life.
-                let life = Duration::from_millis(1 + (kills as u64 * 7) % 120);
-                while start.elapsed() < life {
-                    thread::yield_now();
-                }
+                let life = Duration::from_millis(1 + (kill as u64 * 7 + half as u64) % 120);
+                thread::sleep(life);
             } else {
                 // Soon after something is staged.
-                let versions = || names(&out).iter().filter(|name| name.contains('@')).count();
                 while versions() == 2 && start.elapsed() < Duration::from_secs(2) {}
-                let more = Duration::from_micros((kills as u64 * 37) % 3000);
+                let more = Duration::from_micros((kill as u64 * 37 + half as u64 * 17) % 2000);
                 let seen = Instant::now();
                 while seen.elapsed() < more {}
             }
             child.kill().unwrap();
             child.wait().unwrap();
-            kills += 1;
-            if names(&out).iter().filter(|name| name.contains('@')).count() > 2 {
-                staging += 1;
+            done_so_far.kills += 1;
+            if versions() > 2 {
+                done_so_far.staging += 1;
             }
-            assert!(sets.contains(&by_name(&out)), "kill {kills}: {:#?}", by_name(&out));
+            assert!(sets.contains(&by_name(&out)), "kill {kill}: {:#?}", by_name(&out));
         }
         done.store(true, Ordering::Relaxed);
     });
-    eprintln!(
-        "{kills} kills, {staging} of them between the first staging and the swap; {} looks",
-        looks.into_inner()
-    );
-    assert!(kills >= 20 && staging >= kills / 4, "{kills} kills, {staging} while something was staged");
     let daemon = world.start();
     daemon.ready();
-    assert_eq!(by_name(&out), sets[(kills - 1) % 2]);
-    assert_eq!(names(&out).iter().filter(|name| name.contains('@')).count(), 2, "leftovers are removed");
+    assert_eq!(by_name(&out), sets[(done_so_far.kills - 1) % 2]);
+    assert_eq!(versions(), 2, "leftovers are removed");
+    Kills { looks: looks.into_inner(), ..done_so_far }
 }

@@ -1,11 +1,11 @@
-//! Signals and logs.
+//! Signals, logs, and what an idle daemon costs.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::world::{World, until};
+use crate::world::{World, peer, until};
 
 #[test]
 fn it_ends_within_five_seconds_even_while_a_check_hangs() {
@@ -66,6 +66,26 @@ fn a_hangup_reads_everything_again() {
 }
 
 #[test]
+fn a_hangup_looks_at_files_whose_changes_nobody_tells() {
+    let world = World::new();
+    let _birds = world.birds();
+    // The file lies elsewhere, so the folder does not change with it.
+    let elsewhere = world.bench.put("elsewhere/extra.yaml", "");
+    std::os::unix::fs::symlink(&elsewhere, world.path("objects/extra.yaml")).unwrap();
+    let daemon = world.start();
+    daemon.ready();
+    // Without the signal it would be found too, after up to ten seconds.
+    let begin = Instant::now();
+    for number in 1..=5 {
+        let address = format!("10.9.0.{number}");
+        fs::write(&elsewhere, peer(&address)).unwrap();
+        daemon.signal(Signal::HUP);
+        world.shows("bird.cfg", &address, true);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[test]
 fn logs_follow_the_severity_of_the_objects_and_can_be_json() {
     let world = World::new();
     let _birds = world.birds();
@@ -98,4 +118,33 @@ fn logs_follow_the_severity_of_the_objects_and_can_be_json() {
     assert_eq!(in_force(), quiet, "what goes well is not logged at this level");
     severity("Info");
     until("it is logged again", || (in_force() > quiet).then_some(()));
+}
+
+#[test]
+fn an_idle_daemon_sleeps() {
+    let world = World::new();
+    world.bench.put("tailorbird.toml", "");
+    let birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let switches = || -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
+        let of = |folder: fs::DirEntry| {
+            // A thread may end between the two.
+            let text = fs::read_to_string(folder.path().join("status")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+            line.trim().parse::<u64>().ok()
+        };
+        threads.filter_map(|entry| of(entry.unwrap())).sum()
+    };
+    let looked = |times: usize| {
+        let before = birds[1].looks();
+        until("BIRD is asked how it is", || (birds[1].looks() >= before + times).then_some(()));
+    };
+    // From a look at BIRD to the next but one: it is the rate over time that is promised.
+    looked(1);
+    let (before, begin) = (switches(), Instant::now());
+    looked(2);
+    let rate = (switches() - before) as f64 / begin.elapsed().as_secs_f64();
+    assert!(rate <= 2.0, "{rate} voluntary context switches a second");
 }

@@ -10,6 +10,7 @@ mod common;
 mod component;
 
 mod bird;
+mod clock;
 mod configuration;
 mod disk;
 mod explain;
@@ -20,4 +21,5 @@ mod kill;
 mod life;
 mod objects;
 mod real;
+mod rounds;
 mod world;

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::Instant;
+
+use rustix::process::Signal;
 
 use crate::world::{World, peer, until};
 
@@ -84,6 +87,85 @@ fn while_the_folder_is_gone_the_files_stay_and_what_is_gone_afterwards_goes() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_at_the_start_is_waited_for_and_the_files_stay() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    drop(daemon);
+    let before = world.out("bird.cfg");
+    fs::rename(world.path("objects"), world.path("moved")).unwrap();
+    let daemon = world.start();
+    daemon.unready("source files: ");
+    let status = daemon.status();
+    assert_eq!((&status["rounds"], &status["sources"][0]["in_sync"]), (&0.into(), &false.into()), "{status}");
+    assert_eq!(world.out("bird.cfg"), before);
+    fs::rename(world.path("moved"), world.path("objects")).unwrap();
+    daemon.ready();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    // It is told once, however often it was looked for.
+    assert_eq!(daemon.log().matches("out of sync").count(), 1, "{}", daemon.log());
+}
+
+#[test]
+fn a_folder_that_is_replaced_in_one_step_is_followed() {
+    let world = World::new();
+    let _birds = world.birds();
+    let (objects, next) = (world.path("objects"), world.path("next"));
+    let version = |number: u32| world.path(&format!("v{number}"));
+    fs::rename(&objects, version(1)).unwrap();
+    symlink(version(1), &objects).unwrap();
+    let daemon = world.start();
+    daemon.ready();
+    for number in 2..5 {
+        fs::create_dir(version(number)).unwrap();
+        fs::copy(version(1).join("cluster.yaml"), version(number).join("cluster.yaml")).unwrap();
+        let address = format!("10.9.0.{number}");
+        fs::write(version(number).join("peer.yaml"), peer(&address)).unwrap();
+        symlink(version(number), &next).unwrap();
+        fs::rename(&next, &objects).unwrap();
+        world.shows("bird.cfg", &address, true);
+        world.shows("bird.cfg", &format!("10.9.0.{}", number - 1), false);
+        // The new folder is watched, the old one is not missed.
+        fs::remove_file(version(number).join("peer.yaml")).unwrap();
+        world.shows("bird.cfg", &address, false);
+        world.put_peer("peer.yaml", &address);
+        world.shows("bird.cfg", &address, true);
+        daemon.ready();
+    }
+    assert_eq!(daemon.status()["sources"][0]["times_lost"], 0);
+}
+
+#[test]
+fn what_the_system_has_no_room_to_tell_is_found() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let queue = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let queue: usize = queue.trim().parse().unwrap();
+    if queue > 1 << 17 {
+        eprintln!("skipped: the queue of {queue} events is too long to be filled");
+        return;
+    }
+    // Nobody takes events while the daemon stands still; those behind a full queue are told to nobody.
+    daemon.signal(Signal::STOP);
+    let names = [world.path("objects/a.txt"), world.path("objects/b.txt")];
+    for event in 0..queue {
+        fs::write(&names[event % 2], "").unwrap();
+    }
+    world.put_peer("extra.yaml", "10.9.0.1");
+    let begin = Instant::now();
+    daemon.signal(Signal::CONT);
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+    world.put_peer("extra.yaml", "10.9.0.2");
+    world.shows("bird.cfg", "10.9.0.2", true);
+    eprintln!("a change behind {queue} others was in place after {:?}", begin.elapsed());
+}
+
+#[test]
 fn a_burst_of_changes_takes_a_handful_of_rounds_and_the_last_one_counts() {
     let world = World::new();
     world.bench.put(
@@ -94,7 +176,7 @@ fn a_burst_of_changes_takes_a_handful_of_rounds_and_the_last_one_counts() {
     let daemon = world.start();
     daemon.ready();
     let before = daemon.status()["rounds"].as_u64().unwrap();
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     for number in 0..1000u32 {
         world.put_peer("extra.yaml", &format!("10.9.{}.{}", number / 250, number % 250 + 1));
     }
@@ -244,17 +326,24 @@ fn status_files_of_workloads_that_lead_nowhere_hold_nothing_up() {
 }
 
 #[test]
-fn a_secret_that_changes_or_goes_is_enough_to_render_anew() {
+fn a_secret_that_comes_changes_loses_its_key_or_goes_is_enough_to_render_anew() {
     let world = World::new();
     let _birds = world.birds();
+    let cluster = fs::read_to_string(world.path("objects/cluster.yaml")).unwrap();
+    let (rest, secret) = cluster.rsplit_once("---").unwrap();
+    world.put_object("cluster.yaml", rest);
     let daemon = world.start();
     daemon.ready();
+    world.shows("bird.cfg", "password", false);
+    world.put_object("secret.yaml", secret);
     world.shows("bird.cfg", crate::common::SECRET, true);
-    let cluster = fs::read_to_string(world.path("objects/cluster.yaml")).unwrap();
-    world.put_object("cluster.yaml", &cluster.replace(crate::common::SECRET, "another-word"));
+    world.put_object("secret.yaml", &secret.replace(crate::common::SECRET, "another-word"));
     world.shows("bird.cfg", "another-word", true);
-    let (rest, _) = cluster.rsplit_once("---").unwrap();
-    world.put_object("cluster.yaml", rest);
+    world.put_object("secret.yaml", &secret.replace("switch:", "another:"));
+    world.shows("bird.cfg", "password", false);
+    world.put_object("secret.yaml", secret);
+    world.shows("bird.cfg", crate::common::SECRET, true);
+    fs::remove_file(world.path("objects/secret.yaml")).unwrap();
     world.shows("bird.cfg", "password", false);
     assert!(!daemon.log().contains(crate::common::SECRET) && !daemon.log().contains("another-word"));
 }

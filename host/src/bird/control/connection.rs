@@ -62,6 +62,10 @@ pub enum Configured {
     ShuttingDown,
 }
 
+pub(super) const RESTRICT: &str = "restrict";
+pub(super) const STATUS: &str = "show status";
+pub(super) const PROTOCOLS: &str = "show protocols all";
+
 impl Control<Full> {
     /// Connects, and waits to be greeted by a BIRD. `patience` is the time for that and then for each answer, at most a
     /// day.
@@ -70,26 +74,14 @@ impl Control<Full> {
     ///
     /// Nobody listens at the socket, nobody greets in time, or what greets is no BIRD.
     pub fn connect(socket: &Path, patience: Duration) -> Result<Self, ControlError> {
-        let mut control = Self {
-            socket: socket.to_owned(),
-            stream: None,
-            parser: Parser::default(),
-            patience: patience.min(LONGEST),
-            access: PhantomData,
-        };
+        let mut control = Self::unconnected(socket, patience);
         let deadline = Instant::now() + control.patience;
-        let greeted = connect(socket, control.patience).and_then(|stream| {
-            control.stream = Some(stream);
-            control.receive(GREETING, deadline)
-        });
-        match greeted {
-            Ok(greeting) if greeting.code() == 1 && greeting.message().starts_with("BIRD ") => Ok(control),
-            Ok(greeting) => {
-                let reason = format!("it greets with \"{:04} {}\"", greeting.code(), greeting.message());
-                Err(control.error(Fault::garbage(GREETING, reason)))
-            }
-            Err(fault) => Err(control.error(fault)),
+        match connect(socket, control.patience) {
+            Ok(stream) => control.stream = Some(stream),
+            Err(fault) => return Err(control.error(fault)),
         }
+        control.greeted(deadline)?;
+        Ok(control)
     }
 
     /// Gives up the right to change anything, for a connection that only reads.
@@ -98,10 +90,8 @@ impl Control<Full> {
     ///
     /// [`ControlError`].
     pub fn restrict(mut self) -> Result<Control<ReadOnly>, ControlError> {
-        let reply = self.ask("restrict")?;
-        if reply.code() != 16 {
-            return Err(self.unexpected("restrict", &reply));
-        }
+        let reply = self.ask(RESTRICT)?;
+        self.is_restricted(&reply)?;
         let Self { socket, stream, parser, patience, .. } = self;
         Ok(Control { socket, stream, parser, patience, access: PhantomData })
     }
@@ -184,6 +174,50 @@ impl Control<Full> {
 }
 
 impl<Access> Control<Access> {
+    fn unconnected(socket: &Path, patience: Duration) -> Self {
+        Self {
+            socket: socket.to_owned(),
+            stream: None,
+            parser: Parser::default(),
+            patience: patience.min(LONGEST),
+            access: PhantomData,
+        }
+    }
+
+    /// Connects and asks before BIRD has greeted; the time by which all answers must be there.
+    pub(super) fn ask_unseen(
+        socket: &Path,
+        patience: Duration,
+        questions: &[&str],
+    ) -> Result<(Self, Instant), ControlError> {
+        let mut control = Self::unconnected(socket, patience);
+        let deadline = Instant::now() + control.patience;
+        let asked = connect(socket, control.patience).and_then(|stream| {
+            control.stream = Some(stream);
+            control.send(&questions.join("\n"), deadline)
+        });
+        match asked {
+            Ok(()) => Ok((control, deadline)),
+            Err(fault) => Err(control.error(fault)),
+        }
+    }
+
+    /// Waits to be greeted by a BIRD.
+    pub(super) fn greeted(&mut self, deadline: Instant) -> Result<(), ControlError> {
+        match self.receive(GREETING, deadline) {
+            Ok(greeting) if greeting.code() == 1 && greeting.message().starts_with("BIRD ") => Ok(()),
+            Ok(greeting) => {
+                let reason = format!("it greets with \"{:04} {}\"", greeting.code(), greeting.message());
+                Err(self.error(Fault::garbage(GREETING, reason)))
+            }
+            Err(fault) => Err(self.error(fault)),
+        }
+    }
+
+    pub(super) fn is_restricted(&mut self, reply: &Reply) -> Result<(), ControlError> {
+        if reply.code() == 16 { Ok(()) } else { Err(self.unexpected(RESTRICT, reply)) }
+    }
+
     /// The socket's path.
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -200,9 +234,12 @@ impl<Access> Control<Access> {
     ///
     /// [`ControlError`].
     pub fn status(&mut self) -> Result<Status, ControlError> {
-        const COMMAND: &str = "show status";
-        let reply = self.ask(COMMAND)?;
-        Status::parse(&reply).map_err(|reason| self.error(Fault::garbage(COMMAND, reason)))
+        let reply = self.ask(STATUS)?;
+        self.status_in(&reply)
+    }
+
+    pub(super) fn status_in(&mut self, reply: &Reply) -> Result<Status, ControlError> {
+        Status::parse(reply).map_err(|reason| self.error(Fault::garbage(STATUS, reason)))
     }
 
     /// All protocols that BIRD runs, in its order, BGP sessions and others.
@@ -211,12 +248,15 @@ impl<Access> Control<Access> {
     ///
     /// [`ControlError`].
     pub fn protocols(&mut self) -> Result<Vec<Protocol>, ControlError> {
-        const COMMAND: &str = "show protocols all";
-        let reply = self.ask(COMMAND)?;
+        let reply = self.ask(PROTOCOLS)?;
+        self.protocols_in(&reply)
+    }
+
+    pub(super) fn protocols_in(&mut self, reply: &Reply) -> Result<Vec<Protocol>, ControlError> {
         if reply.code() != 0 {
-            return Err(self.unexpected(COMMAND, &reply));
+            return Err(self.unexpected(PROTOCOLS, reply));
         }
-        protocol::parse(&reply).map_err(|reason| self.error(Fault::garbage(COMMAND, reason)))
+        protocol::parse(reply).map_err(|reason| self.error(Fault::garbage(PROTOCOLS, reason)))
     }
 
     /// Asks, and gives the answer unless BIRD refuses.
@@ -231,10 +271,13 @@ impl<Access> Control<Access> {
     /// The same, where an answer may also be that a configuration cannot be read.
     fn ask_for_configuration(&mut self, command: &str) -> Result<Reply, ControlError> {
         let deadline = Instant::now() + self.patience;
-        let reply = self
-            .send(command, deadline)
-            .and_then(|()| self.receive(command, deadline))
-            .map_err(|fault| self.error(fault))?;
+        self.send(command, deadline).map_err(|fault| self.error(fault))?;
+        self.answer(command, deadline)
+    }
+
+    /// Waits for the answer to a question that was sent.
+    pub(super) fn answer(&mut self, command: &str, deadline: Instant) -> Result<Reply, ControlError> {
+        let reply = self.receive(command, deadline).map_err(|fault| self.error(fault))?;
         match reply.code() {
             code @ (8000..=8001 | 8003..=9999) => {
                 let (asked, message) = (command.to_owned(), reply.message().to_owned());
