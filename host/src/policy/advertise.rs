@@ -106,11 +106,6 @@ impl Advertising {
             }
         }
         self.origins = new.clone();
-        let all = Family::ALL.into_iter().flat_map(|family| {
-            COLLECTIONS.into_iter().enumerate().flat_map(move |(at, id)| {
-                new[family.index()][at].keys().map(move |key| (family, id, key.clone()))
-            })
-        });
         let ask = |keys: &[ItemKey]| {
             let Asked { answer, reads } = plugins.advertise(plugin, &request(keys, new))?;
             let decisions = validate(&answer, keys.len()).map_err(|cause| CallError {
@@ -122,7 +117,7 @@ impl Advertising {
                 decisions.into_iter().map(|(place, decision)| (keys[place].clone(), Arc::new(decision)));
             Ok(Asked { answer: answer.collect(), reads })
         };
-        self.ledger.update(about, snapshot, all, ask, changed)
+        self.ledger.update(about, snapshot, ask, changed)
     }
 }
 

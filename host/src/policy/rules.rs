@@ -59,9 +59,8 @@ impl Ruling {
                 }
             }
         }
-        let all = || keys(sessions);
         if self.own_as != Some(own_as) {
-            all().for_each(|key| self.ledger.changed(&key));
+            keys(sessions).for_each(|key| self.ledger.changed(&key));
         }
         self.sessions = sessions.clone();
         self.own_as = Some(own_as);
@@ -77,7 +76,7 @@ impl Ruling {
             let answer = ruled.into_iter().map(|(place, ruled)| (keys[place].clone(), Arc::new(ruled)));
             Ok(Asked { answer: answer.collect(), reads })
         };
-        self.ledger.update(facts, snapshot, all(), ask, changed)
+        self.ledger.update(facts, snapshot, ask, changed)
     }
 }
 
