@@ -49,7 +49,7 @@ pub(super) fn origins(snapshot: &Snapshot) -> Origins {
 }
 
 /// The items that differ, each with what a plugin is told of it before and after.
-pub(super) fn changed_origins<'a>(
+fn changed_origins<'a>(
     old: &'a Origins,
     new: &'a Origins,
 ) -> impl Iterator<Item = (ItemKey, Option<&'a Item>, Option<&'a Item>)> {
@@ -98,13 +98,15 @@ impl Advertising {
         plugins: &mut dyn Plugins,
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
+        let mut differ = Vec::new();
         for (key, old, new) in changed_origins(&self.origins, new) {
             match (old.and_then(facts), new.and_then(facts)) {
                 (_, None) => self.ledger.gone(&key),
                 (Some(old), Some(new)) if old == new => {}
-                (_, Some(_)) => self.ledger.changed(&key),
+                (_, Some(_)) => differ.push(key),
             }
         }
+        self.ledger.changed(differ);
         self.origins = new.clone();
         let ask = |keys: &[ItemKey]| {
             let Asked { answer, reads } = plugins.advertise(plugin, &request(keys, new))?;

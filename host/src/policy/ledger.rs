@@ -45,9 +45,9 @@ impl<T: PartialEq> Ledger<T> {
         self.said.get(key)
     }
 
-    /// An item is new or is another now.
-    pub(super) fn changed(&mut self, key: &ItemKey) {
-        self.pending.insert(key.clone());
+    /// Items are new or are others now.
+    pub(super) fn changed(&mut self, keys: Vec<ItemKey>) {
+        add_all(&mut self.pending, keys);
     }
 
     /// An item is gone.
@@ -71,25 +71,38 @@ impl<T: PartialEq> Ledger<T> {
         mut ask: impl FnMut(&[ItemKey]) -> Result<Asked<Answers<T>>, CallError>,
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
-        self.pending.extend(self.read.outdated(self.seen, &snapshot.view));
+        let outdated = self.read.outdated(self.seen, &snapshot.view);
+        add_all(&mut self.pending, outdated);
         self.seen = snapshot.revision;
+        let mut differ = Vec::new();
+        let outcome = self.ask_all(facts, &mut ask, &mut differ);
+        add_all(changed, differ);
+        outcome
+    }
+
+    fn ask_all(
+        &mut self,
+        facts: &Facts,
+        ask: &mut impl FnMut(&[ItemKey]) -> Result<Asked<Answers<T>>, CallError>,
+        differ: &mut Vec<ItemKey>,
+    ) -> Result<(), CallError> {
         let pending: Vec<ItemKey> = self.pending.iter().cloned().collect();
         let mut left = &pending[..];
         while !left.is_empty() {
             let (keys, behind) = left.split_at(left.len().min(MOST));
             match ask(keys) {
                 Ok(Asked { answer, reads }) => {
-                    keys.iter().for_each(|key| drop(self.pending.remove(key)));
+                    self.pending = behind.first().map_or_else(BTreeSet::new, |next| self.pending.split_off(next));
                     self.read.note(keys, reads);
                     let mut said: FxHashMap<_, _> = answer.into_iter().collect();
-                    self.set(keys, |key| said.remove(key).map(Verdict::Said), changed);
+                    self.set(keys, |key| said.remove(key).map(Verdict::Said), differ);
                 }
                 // No error is kept: what was asked about stays pending.
                 Err(error) => {
                     match facts.on_error {
                         OnError::Keep => {}
-                        OnError::Skip => self.set(left, |_| None, changed),
-                        OnError::Reject => self.set(left, |_| Some(Verdict::Closed), changed),
+                        OnError::Skip => self.set(left, |_| None, differ),
+                        OnError::Reject => self.set(left, |_| Some(Verdict::Closed), differ),
                     }
                     return Err(error);
                 }
@@ -103,7 +116,7 @@ impl<T: PartialEq> Ledger<T> {
         &mut self,
         keys: &[ItemKey],
         mut verdict: impl FnMut(&ItemKey) -> Option<Verdict<T>>,
-        changed: &mut BTreeSet<ItemKey>,
+        differ: &mut Vec<ItemKey>,
     ) {
         for key in keys {
             let new = verdict(key);
@@ -112,9 +125,17 @@ impl<T: PartialEq> Ledger<T> {
                     Some(new) => drop(self.said.insert(key.clone(), new)),
                     None => drop(self.said.remove(key)),
                 }
-                changed.insert(key.clone());
+                differ.push(key.clone());
             }
         }
+    }
+}
+
+/// Adds keys to a set; many at once cost less than one by one.
+fn add_all(set: &mut BTreeSet<ItemKey>, keys: Vec<ItemKey>) {
+    match set.is_empty() {
+        true => *set = keys.into_iter().collect(),
+        false => set.extend(keys),
     }
 }
 
@@ -144,7 +165,9 @@ impl Read {
         let outdated: Vec<u64> = outdated.map(|(number, _)| *number).collect();
         let calls = outdated.into_iter().filter_map(|number| self.calls.remove(&number));
         let items: Vec<ItemKey> = calls.flat_map(|call| call.items).collect();
-        items.iter().for_each(|item| drop(self.of.remove(item)));
+        for item in &items {
+            self.of.remove(item);
+        }
         items
     }
 
