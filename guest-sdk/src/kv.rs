@@ -170,9 +170,7 @@ impl Kv for HostKv {
         // Only whole first pages are asked for twice.
         let first = after.is_none() && limit == LARGEST_PAGE;
         let hash = hash(prefix);
-        if first
-            && let Some(page) = self.pages.borrow().get(hash, prefix)
-        {
+        if first && let Some(page) = self.pages.borrow().get(hash, prefix) {
             return page;
         }
         let page = kv::list(prefix, after, limit);

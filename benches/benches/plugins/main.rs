@@ -198,7 +198,11 @@ fn peers(sandbox: &Sandbox, component: &Path) {
     };
     let taken = Turns::take(40, || turn(&none), || turn(&set));
     println!("\n5,000 peers of one family through `rack-reflectors`, from nothing");
-    print_difference("question, call, check of the answer, what follows", taken.medians(), Some(Duration::from_millis(5)));
+    print_difference(
+        "question, call, check of the answer, what follows",
+        taken.medians(),
+        Some(Duration::from_millis(5)),
+    );
 }
 
 /// A template that calls a function many times, one of this program and one of a plugin.
@@ -210,7 +214,10 @@ fn functions(sandbox: &Sandbox, component: &Path) {
     println!("\nA function from a template, called {CALLS} times, native and of a plugin");
     for (native, plugin) in [
         ("cidr_network \"10.64.16.0/20\"", "prefix_last \"10.64.16.0/20\""),
-        ("lower \"The quick brown fox jumps over the lazy dog, 64 bytes long here\"", "hash \"The quick brown fox jumps over the lazy dog, 64 bytes long here\" 60"),
+        (
+            "lower \"The quick brown fox jumps over the lazy dog, 64 bytes long here\"",
+            "hash \"The quick brown fox jumps over the lazy dog, 64 bytes long here\" 60",
+        ),
     ] {
         let side = |call: &str| {
             let folder = tempfile::tempdir().expect("a folder");

@@ -87,13 +87,15 @@ impl Scene {
     pub(crate) fn pipeline(&self, plugins: &PluginSet) -> Pipeline {
         let folder = tempfile::tempdir().expect("a folder");
         render::export(folder.path(), false).expect("the built-in set is written");
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/plugins/confdir/conf.d/probes.toml");
+        let example =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/plugins/confdir/conf.d/probes.toml");
         fs::copy(example, folder.path().join("conf.d/probes.toml")).expect("a file");
         let probes = PROBES[usize::from(!plugins.is_empty())];
         fs::write(folder.path().join("templates/probes.hbs"), probes).expect("a file");
         let engine = engine(&self.spec, plugins);
         let name = self.spec.node_name(0).parse().expect("a node's name is a name");
-        let templates = Templates::load(Some(folder.path()), &name, plugins).expect("the templates can be used");
+        let templates =
+            Templates::load(Some(folder.path()), &name, plugins).expect("the templates can be used");
         Pipeline::new(engine, plugins.clone(), templates)
     }
 
@@ -104,7 +106,11 @@ impl Scene {
 
     /// An object as this scene has it: this node is cordoned, and some Services have annotations. Without a plugin that
     /// may read them, no annotation is kept when an object is parsed.
-    fn dressed(&self, (key, mut resource): (ObjectKey, Resource), plugins: &PluginSet) -> (ObjectKey, Resource) {
+    fn dressed(
+        &self,
+        (key, mut resource): (ObjectKey, Resource),
+        plugins: &PluginSet,
+    ) -> (ObjectKey, Resource) {
         match &mut resource {
             Resource::KubeNode(node) if node.name.as_str() == self.spec.node_name(0) => {
                 node.unschedulable = true;
@@ -113,7 +119,8 @@ impl Scene {
                 }
             }
             Resource::Service(service) if !plugins.is_empty() => {
-                let number: u32 = service.name.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+                let number: u32 =
+                    service.name.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
                 let annotation = match number % 20 {
                     0 => Some(("communities", "65000:7, 64512:1:9")),
                     10 => Some(("peers", "peer-00000")),
@@ -141,7 +148,8 @@ impl Scene {
 
     /// The last node leaves and joins by turns.
     pub(crate) fn leaves(&self, plugins: &PluginSet) -> [Event; 2] {
-        let last = self.spec.change(Change::NodeAddress(self.spec.nodes - 1), 0).expect("the cluster has the node");
+        let last =
+            self.spec.change(Change::NodeAddress(self.spec.nodes - 1), 0).expect("the cluster has the node");
         [Event::Delete(last.0.clone()), event(self.dressed(last, plugins))]
     }
 
@@ -158,7 +166,8 @@ impl Scene {
         for family in Family::ALL {
             let old = &before.model(family).collection(CollectionId::Peers).items;
             for (key, item) in &after.model(family).collection(CollectionId::Peers).items {
-                let (Item::Peer(new), Some(Item::Peer(old))) = (&**item, old.get(key).map(|item| &**item)) else {
+                let (Item::Peer(new), Some(Item::Peer(old))) = (&**item, old.get(key).map(|item| &**item))
+                else {
                     continue;
                 };
                 sessions += 1;
@@ -181,11 +190,19 @@ impl Scene {
         least(filtered, external);
         least(all_routes - routes + policies, all_routes);
         vec![
-            format!("rack-reflectors: of {all_sessions} sessions {dropped} go, and {reflected} are to clients"),
+            format!(
+                "rack-reflectors: of {all_sessions} sessions {dropped} go, and {reflected} are to clients"
+            ),
             format!("drain: {drained} of {sessions} sessions"),
             format!("martians: {filtered} of {external} sessions with routers outside"),
-            format!("service-policy: of {all_routes} routes {} go, and {policies} have a policy", all_routes - routes),
-            format!("net: three calls for each of {} sessions and blocks", sessions + count(after, CollectionId::Blocks)),
+            format!(
+                "service-policy: of {all_routes} routes {} go, and {policies} have a policy",
+                all_routes - routes
+            ),
+            format!(
+                "net: three calls for each of {} sessions and blocks",
+                sessions + count(after, CollectionId::Blocks)
+            ),
         ]
     }
 }

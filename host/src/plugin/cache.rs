@@ -48,8 +48,7 @@ impl Cache {
     /// The file of the compiled form of a component for an engine, if it is there, whole and ours.
     pub(super) fn get(&self, component: Digest, engine: u64) -> Option<File> {
         let flags = i32::try_from(OFlags::NOFOLLOW.bits()).ok()?;
-        let file =
-            File::options().read(true).custom_flags(flags).open(self.path(component, engine)).ok()?;
+        let file = File::options().read(true).custom_flags(flags).open(self.path(component, engine)).ok()?;
         let meta = file.metadata().ok()?;
         let ours = meta.is_file()
             && meta.uid() == rustix::process::geteuid().as_raw()

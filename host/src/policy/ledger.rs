@@ -92,7 +92,8 @@ impl<T: PartialEq> Ledger<T> {
             let (keys, behind) = left.split_at(left.len().min(MOST));
             match ask(keys) {
                 Ok(Asked { answer, reads }) => {
-                    self.pending = behind.first().map_or_else(BTreeSet::new, |next| self.pending.split_off(next));
+                    self.pending =
+                        behind.first().map_or_else(BTreeSet::new, |next| self.pending.split_off(next));
                     self.read.note(keys, reads);
                     let mut said: FxHashMap<_, _> = answer.into_iter().collect();
                     self.set(keys, |key| said.remove(key).map(Verdict::Said), differ);

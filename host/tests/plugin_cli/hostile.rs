@@ -3,7 +3,7 @@
 
 use crate::common::Bench;
 use crate::component::{Guest, with_section};
-use crate::policies::{dropping, refusing, traces};
+use crate::policies::{bench, dropping, refusing, traces};
 use crate::put;
 
 const RENDER: &str = "render --objects OBJECTS --node worker-1 --out OUT --config t.toml";
@@ -28,7 +28,9 @@ fn a_million(times: &str) -> String {
 fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let fine = guest("filter-plugin");
     let component = fine.component();
-    let wasi = wat::parse_str("(component (import \"wasi:cli/environment@0.2.0\" (instance (export \"f\" (func)))))");
+    let wasi = wat::parse_str(
+        "(component (import \"wasi:cli/environment@0.2.0\" (instance (export \"f\" (func)))))",
+    );
     let lists = "(call $list (i32.const 1200) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) \
                  (i32.const 1000) (i32.const 2100))";
     let logs = "(call $log (i32.const 1) (i32.const 1200) (i32.const 1))";
@@ -100,34 +102,65 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-#[test]
-fn the_last_good_files_stay_and_nobody_else_is_harmed() {
-    let bench = Bench::new();
+#[track_caller]
+fn check(case: &str) {
+    let (what, component, told) = cases().into_iter().find(|(what, ..)| *what == case).unwrap();
+    let bench = bench();
     put(&bench, "strict.wasm", &refusing().component());
     let strict = "[[plugin]]\npath = \"strict.wasm\"\n";
+    bench.put("t.toml", strict);
+    bench.run(RENDER).ends(0);
+    let before = traces(&bench);
+
+    put(&bench, "hostile.wasm", &component);
     let peer = "apiVersion: crd.projectcalico.org/v1\nkind: BGPPeer\nmetadata: {name: late}\n\
                 spec: {peerIP: 10.0.0.99, asNumber: 65099}\n";
-    for (what, component, told) in cases() {
-        bench.put("t.toml", strict);
-        bench.put("objects/late.yaml", "");
-        bench.run(RENDER).ends(0);
-        let before = traces(&bench);
-
-        put(&bench, "hostile.wasm", &component);
-        bench.put("objects/late.yaml", peer);
-        bench.put("t.toml", &format!("{strict}[[plugin]]\npath = \"hostile.wasm\"\ngrants = []\n"));
-        for _ in 0..2 {
-            let ran = bench.run(RENDER).ends(1).prints_nothing();
-            assert!(ran.err.contains("plugin ") && ran.err.contains("hostile"), "{what}: {}", ran.err);
-            assert!(ran.err.contains(told), "{what}: {}", ran.err);
-            assert!(ran.err.len() < 4096, "{what}: {} bytes are told", ran.err.len());
-            assert_eq!(traces(&bench), before, "{what}: the last good files stay, byte for byte");
-        }
-
-        bench.put("t.toml", strict);
-        bench.run(RENDER).ends(0);
-        let file = &bench.set()["bird.cfg"];
-        assert!(file.contains("neighbor 10.0.0.99 as 65099;"), "{what}: the change is there");
-        assert!(file.contains("# Rules of plugins"), "{what}: the sibling did its part");
+    bench.put("objects/late.yaml", peer);
+    bench.put("t.toml", &format!("{strict}[[plugin]]\npath = \"hostile.wasm\"\ngrants = []\n"));
+    for _ in 0..2 {
+        let ran = bench.run(RENDER).ends(1).prints_nothing();
+        assert!(ran.err.contains("plugin ") && ran.err.contains("hostile"), "{what}: {}", ran.err);
+        assert!(ran.err.contains(told), "{what}: {}", ran.err);
+        assert!(ran.err.len() < 4096, "{what}: {} bytes are told", ran.err.len());
+        assert_eq!(traces(&bench), before, "{what}: the last good files stay, byte for byte");
     }
+
+    bench.put("t.toml", strict);
+    bench.run(RENDER).ends(0);
+    let file = &bench.set()["bird.cfg"];
+    assert!(file.contains("neighbor 10.0.0.99 as 65099;"), "{what}: the change is there");
+    assert!(file.contains("# Rules of plugins"), "{what}: the sibling did its part");
+}
+
+macro_rules! each {
+    ($($test:ident: $what:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            check($what);
+        })*
+
+        #[test]
+        fn every_case_has_its_test() {
+            let tested: Vec<&str> = vec![$($what),*];
+            assert_eq!(cases().iter().map(|(what, ..)| *what).collect::<Vec<_>>(), tested);
+        }
+    };
+}
+
+each! {
+    no_component: "no component",
+    half_of_a_component: "half of one",
+    wasi: "WASI",
+    no_grant: "no grant",
+    another_contract: "another contract",
+    eleven_mebibytes: "11 MiB",
+    a_trap_in_configure: "a trap in configure",
+    a_loop_in_configure: "a loop in configure",
+    a_loop: "a loop",
+    memory_without_end: "memory without end",
+    recursion: "recursion",
+    a_million_lines: "a million lines",
+    a_million_listings: "a million listings",
+    a_million_decisions: "a million decisions",
+    a_place_too_far: "a place too far",
 }

@@ -12,7 +12,7 @@ use crate::put;
 const CIDR: &str = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\n\
                     spec: {serviceClusterIPs: [{cidr: 10.96.0.0/12}]}\n";
 
-fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let bench = Bench::new();
     bench.put("objects/configuration.yaml", CIDR);
     bench

@@ -84,7 +84,9 @@ impl Filter for Drain {
             return Ok(RuleSet::default());
         }
         Ok(match direction {
-            Direction::Export if kv.memory().once(|| Drains(self.drains(kv))).0.clone()? => self.export.clone(),
+            Direction::Export if kv.memory().once(|| Drains(self.drains(kv))).0.clone()? => {
+                self.export.clone()
+            }
             Direction::Import if self.settings.import => self.import.clone(),
             Direction::Export | Direction::Import => RuleSet::default(),
         })
