@@ -34,9 +34,9 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let lists = "(call $list (i32.const 1200) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) \
                  (i32.const 1000) (i32.const 2100))";
     let logs = "(call $log (i32.const 1) (i32.const 1200) (i32.const 1))";
-    // A list of a million decisions, all of them about the first route.
-    let many = "(drop (memory.grow (i32.const 700))) (i32.store (i32.const 2076) (i32.const 8192)) \
-                (i32.store (i32.const 2080) (i32.const 1000000)) (i32.const 2048)";
+    // A million communities: 16 MB, more than a call may hand over.
+    let many = "(drop (memory.grow (i32.const 300))) (i32.store (i32.const 2060) (i32.const 8192)) \
+                (i32.store (i32.const 2064) (i32.const 1000000)) (i32.const 2048)";
     vec![
         ("no component", b"#!/bin/sh\necho".to_vec(), "is no component"),
         ("half of one", component[..component.len() / 2].to_vec(), "not a whole one"),
@@ -90,9 +90,9 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             "plugin hostile: filter.rules: asked the host for more than its fuel allows",
         ),
         (
-            "a million decisions",
+            "a million communities",
             guest("filter-plugin").body("filter#advertise", many).component(),
-            "plugin hostile: filter.advertise: ",
+            "plugin hostile: filter.advertise: too much data is being copied between the host and the guest",
         ),
         (
             "a place too far",
@@ -161,6 +161,6 @@ each! {
     recursion: "recursion",
     a_million_lines: "a million lines",
     a_million_listings: "a million listings",
-    a_million_decisions: "a million decisions",
+    a_million_communities: "a million communities",
     a_place_too_far: "a place too far",
 }
