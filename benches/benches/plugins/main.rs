@@ -82,10 +82,11 @@ fn median(times: &mut [Duration]) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-fn timed(work: impl FnOnce()) -> Duration {
+/// What was made, and the time that it took; to throw it away is not part of that.
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let begin = Instant::now();
-    work();
-    begin.elapsed()
+    let made = work();
+    (begin.elapsed(), made)
 }
 
 fn milliseconds(time: Duration) -> f64 {
@@ -133,13 +134,11 @@ fn cluster(sandbox: &Sandbox, components: &[PathBuf], scene: &Scene, turns: usiz
         turns,
         || {
             let (mut pipeline, events) = (scene.pipeline(&none), plain.clone());
-            timed(|| drop(scene::render(&mut pipeline, events)))
+            timed(|| scene::render(&mut pipeline, events)).0
         },
         || {
             let (mut pipeline, events) = (scene.pipeline(&set), events.clone());
-            let begin = Instant::now();
-            let rendered = scene::render(&mut pipeline, events);
-            let time = begin.elapsed();
+            let (time, rendered) = timed(|| scene::render(&mut pipeline, events));
             if work.is_empty() {
                 work = scene.work(&pipeline, &rendered);
             }
@@ -175,7 +174,7 @@ fn following(pipeline: &mut Pipeline, events: [Event; 2]) -> impl FnMut() -> Dur
     move || {
         turn += 1;
         let event = events[turn % 2].clone();
-        timed(|| drop(scene::render(pipeline, [event])))
+        timed(|| scene::render(pipeline, [event])).0
     }
 }
 
@@ -190,11 +189,12 @@ fn peers(sandbox: &Sandbox, component: &Path) {
     let turn = |set: &PluginSet| {
         let snapshot = engine.snapshot();
         let changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
-        timed(|| {
-            let mut session = set.begin(snapshot, Instant::now());
-            let derived = Overlay::new().derive(snapshot, changes, &mut session);
-            assert!(derived.is_ok_and(|derived| derived.errors.is_empty()));
-        })
+        let (mut session, mut overlay) = (set.begin(snapshot, Instant::now()), Overlay::new());
+        let begin = Instant::now();
+        let derived = overlay.derive(snapshot, changes, &mut session);
+        let time = begin.elapsed();
+        assert!(derived.is_ok_and(|derived| derived.errors.is_empty()));
+        time
     };
     let taken = Turns::take(40, || turn(&none), || turn(&set));
     println!("\n5,000 peers of one family through `rack-reflectors`, from nothing");
@@ -238,12 +238,13 @@ fn functions(sandbox: &Sandbox, component: &Path) {
                 revision += 1;
                 let view = empty.view.with(revision, "/turn", Some(&revision.to_string()));
                 let snapshot = Snapshot { revision, view, ..empty.clone() };
-                timed(|| {
+                let (time, ()) = timed(|| {
                     let session = Arc::new(Mutex::new(set.begin(&snapshot, Instant::now())));
                     let calls: SharedCalls = session;
                     let rendering = renderer.render_with(&snapshot, Some(&calls));
                     assert!(rendering.files.iter().all(Result::is_ok), "{:?}", rendering.files);
-                })
+                });
+                time
             }
         };
         let taken = Turns::take(100, side(native), side(plugin));
@@ -261,11 +262,24 @@ fn main() {
     if let Some(cache) = memory::asked() {
         return memory::load(&cache, &configuration(&components, &json!({})));
     }
+    // As with other benches: words choose what is measured.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let chosen = |part: &str| words.is_empty() || words.iter().any(|word| part.contains(word.as_str()));
     let sandbox = Sandbox::new(None).expect("a sandbox");
     println!("{:<58} {:>13} {:>13}", "", "without", "with");
-    functions(&sandbox, &components[4]);
-    peers(&sandbox, &components[0]);
-    cluster(&sandbox, &components, &scene::client(NODES), 10);
-    cluster(&sandbox, &components, &scene::reflector(NODES), 10);
-    memory::measure();
+    if chosen("functions") {
+        functions(&sandbox, &components[4]);
+    }
+    if chosen("peers") {
+        peers(&sandbox, &components[0]);
+    }
+    if chosen("client") {
+        cluster(&sandbox, &components, &scene::client(NODES), 10);
+    }
+    if chosen("reflector") {
+        cluster(&sandbox, &components, &scene::reflector(NODES), 10);
+    }
+    if chosen("memory") {
+        memory::measure();
+    }
 }

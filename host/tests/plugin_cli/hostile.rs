@@ -1,7 +1,6 @@
 //! Plugins that do harm, or would, in a rendering that goes to disk: the files stay as they are, the sibling does its part, and the
 //! next rendering is as ever.
 
-use crate::common::Bench;
 use crate::component::{Guest, with_section};
 use crate::policies::{bench, dropping, refusing, traces};
 use crate::put;
