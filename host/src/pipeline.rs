@@ -190,11 +190,10 @@ impl Pipeline {
     /// [`Unrendered`]; what was rendered last still holds, and the next rendering begins where this one did.
     pub fn render(&mut self, to: &Destination, now: Instant) -> Result<Rendered, Unrendered> {
         let snapshot = self.engine.snapshot();
-        let changes = self.changes.clone();
-        let derived =
-            render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)?;
-        self.changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
-        Ok(derived)
+        // Without them, after an error, the next rendering finds by itself what differs.
+        let none = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+        let changes = std::mem::replace(&mut self.changes, none);
+        render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)
     }
 
     /// Puts plugins and templates in the place of those in use, untried: for a time when nothing can be rendered yet.

@@ -57,8 +57,11 @@ struct Covered<'a> {
 
 impl Covered<'_> {
     fn fact(&self, fact: &str) -> bool {
-        !self.published.is_empty()
-            && self.published.iter().any(|pattern| pattern.covers(&node_key(self.name, fact)))
+        if self.published.is_empty() {
+            return false;
+        }
+        let key = node_key(self.name, fact);
+        self.published.iter().any(|pattern| pattern.covers(&key))
     }
 
     fn annotations(&self, mut annotations: Labels) -> Labels {
