@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tailorbird::plugin::config::Configuration;
 use tailorbird::plugin::{PluginSet, Sandbox};
@@ -17,21 +18,26 @@ pub(crate) fn asked() -> Option<PathBuf> {
     std::env::var_os(CACHE).map(PathBuf::from)
 }
 
-/// Loads the plugins, each configured once and then left alone, and prints what that added.
+/// Loads the plugins twice, each configured once and then left alone, and prints what that added: the first ones bring with them
+/// what the sandbox itself needs.
 pub(crate) fn load(cache: &Path, configuration: &Configuration) {
     let sandbox = Sandbox::new(Some(cache.to_owned())).expect("a sandbox");
-    let before = Resident::now();
-    let set = PluginSet::load(&sandbox, configuration).expect("the default plugins load");
-    let after = Resident::now();
-    let plugins = set.facts().len() as f64;
-    let mebibytes = |from: u64, to: u64| (to as f64 - from as f64) / 1024.0 / plugins;
-    let all = mebibytes(before.all, after.all);
-    println!(
-        "resident memory of an idle plugin, of {plugins}: {all:.2} MiB; private {:.2} MiB, pages of files {:.2} MiB  goal: at most 2 MiB{}",
-        mebibytes(before.private, after.private),
-        mebibytes(before.all - before.private, after.all - after.private),
-        super::verdict(all <= 2.0)
-    );
+    let mut before = Resident::now();
+    let mut kept = Vec::new();
+    for what in ["the first five, with what the sandbox needs", "five more"] {
+        let set = PluginSet::load(&sandbox, configuration).expect("the default plugins load");
+        let plugins = set.facts().len() as f64;
+        kept.push(set);
+        let after = Resident::now();
+        let mebibytes = |from: u64, to: u64| (to as f64 - from as f64) / 1024.0 / plugins;
+        let all = mebibytes(before.all, after.all);
+        println!(
+            "resident memory of an idle plugin, {what:<44} {all:>5.2} MiB, of which {:>5.2} MiB are pages of files  goal: at most 2 MiB{}",
+            mebibytes(before.all - before.private, after.all - after.private),
+            super::verdict(all <= 2.0)
+        );
+        before = after;
+    }
 }
 
 /// Measures in processes of their own.
@@ -53,7 +59,13 @@ struct Resident {
 }
 
 impl Resident {
+    /// What is resident when the allocator has given back what was needed for a moment: it waits some milliseconds, and for
+    /// somebody who asks for memory.
     fn now() -> Self {
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(5));
+            drop(std::hint::black_box(vec![0_u8; 1 << 20]));
+        }
         let text = fs::read_to_string("/proc/self/status").expect("Linux tells");
         let field = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name));

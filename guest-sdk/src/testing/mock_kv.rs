@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Kv, Memory, Page, Row};
 
-/// A view of the cluster for tests, as one call has it. It writes down what is read.
+/// A view of the cluster for tests, as one call has it. It writes down what is read. A clone is the same view as another call
+/// has it: nothing has been read, and the [`Memory`] is empty.
 ///
 /// ```
 /// use tailorbird_guest::Kv;
@@ -31,6 +32,12 @@ pub struct Reads {
     pub paths: BTreeSet<String>,
     /// The revision itself.
     pub revision: bool,
+}
+
+impl Clone for MockKv {
+    fn clone(&self) -> Self {
+        Self { rows: self.rows.clone(), revision: self.revision, wants: self.wants, ..Self::default() }
+    }
 }
 
 impl MockKv {
