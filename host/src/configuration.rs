@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::daemon::config::{DaemonForm, Options};
 use crate::plugin::config::{Configuration as Plugins, EntryForm, PluginsForm};
+use crate::regular;
 
 /// What the file says. Without a file everything has its default, and there is no plugin.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +38,21 @@ struct Form {
     daemon: DaemonForm,
 }
 
+impl Form {
+    fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+    }
+}
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: usize = 4 << 20;
+
+/// The text of a file, and the folder where it lies.
+fn read(file: &Path) -> Result<(String, &Path), String> {
+    let text = regular::read_text(file, MAX_FILE).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok((text, file.parent().unwrap_or_else(|| Path::new(""))))
+}
+
 impl Configuration {
     /// Reads a file. Paths in it are relative to its folder.
     ///
@@ -44,14 +60,25 @@ impl Configuration {
     /// The file, or a key that it names, cannot be read, or something in it is wrong.
     pub fn read(file: &Path) -> Result<Self, ConfigurationError> {
         let fail = |reason| ConfigurationError { file: file.to_owned(), reason };
-        let text = std::fs::read_to_string(file).map_err(|error| fail(format!("cannot be read: {error}")))?;
-        let folder = file.parent().unwrap_or_else(|| Path::new(""));
+        let (text, folder) = read(file).map_err(fail)?;
         Self::parse(&text, folder).map_err(fail)
+    }
+
+    /// The files that a file names: keys, components, and their signatures where there are keys. Whether they can be used
+    /// is not looked at.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not of its form.
+    pub fn files_named(file: &Path) -> Result<Vec<PathBuf>, ConfigurationError> {
+        let fail = |reason| ConfigurationError { file: file.to_owned(), reason };
+        let (text, folder) = read(file).map_err(fail)?;
+        let form = Form::parse(&text).map_err(fail)?;
+        Ok(form.plugins.files_named(&form.plugin, folder))
     }
 
     /// Reads the text of a file; `folder` is where it lies.
     fn parse(text: &str, folder: &Path) -> Result<Self, String> {
-        let form: Form = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let form = Form::parse(text)?;
         Ok(Self {
             plugins: Plugins::new(form.plugins, form.plugin, folder)?,
             daemon: Options::new(form.daemon, folder)?,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::{self, Destination, Group, SameDestination};
 use crate::engine::{Changes, Engine, Event, Snapshot};
-use crate::plugin::{LoadError, PluginSet, Usage};
+use crate::explain::{Explanation, Query, State, explain};
+use crate::plugin::{LoadError, PluginSet, Session, Usage};
 use crate::policy::{Abandoned, CallError, Overlay};
 use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
 use crate::types::Name;
@@ -77,12 +78,8 @@ pub struct Rendered {
     pub groups: Vec<Group>,
     /// What it was rendered from: the engine's snapshot, as plugins left it.
     pub snapshot: Snapshot,
-    /// The failures of plugins without which rendering went on.
-    pub failures: Vec<CallError>,
-    /// Failures of functions that may be skipped.
-    pub skipped: Vec<CallError>,
-    /// What each plugin used, in their order.
-    pub usage: Vec<Usage>,
+    /// What the plugins did.
+    pub plugins: PluginWork,
     /// The work.
     pub stats: Stats,
     /// The time that plugins took before templates.
@@ -91,9 +88,48 @@ pub struct Rendered {
     pub render_time: Duration,
 }
 
+/// What plugins did for a rendering, or for the attempt of one.
+#[derive(Debug, Default)]
+pub struct PluginWork {
+    /// What each used, in their order.
+    pub usage: Vec<Usage>,
+    /// The failures of policies: of those that stopped the rendering, and of those without which it went on.
+    pub failures: Vec<CallError>,
+    /// Failures of functions that may be skipped.
+    pub skipped: Vec<CallError>,
+    /// Failures of functions that cost the group of their file.
+    pub missed: Vec<CallError>,
+}
+
+impl PluginWork {
+    /// All that failed.
+    pub fn errors(&self) -> impl Iterator<Item = &CallError> {
+        self.failures.iter().chain(&self.skipped).chain(&self.missed)
+    }
+
+    fn of(session: &Session, failures: Vec<CallError>) -> Self {
+        Self {
+            usage: session.usage().cloned().collect(),
+            failures,
+            skipped: session.skipped().to_vec(),
+            missed: session.missed().to_vec(),
+        }
+    }
+}
+
+/// Nothing was rendered.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Unrendered {
+    /// Why.
+    pub cause: Cause,
+    /// What the plugins did all the same.
+    pub plugins: PluginWork,
+}
+
 /// Why nothing was rendered.
 #[derive(Debug, thiserror::Error)]
-pub enum Unrendered {
+pub enum Cause {
     /// Plugins failed without which nothing may be rendered.
     #[error(transparent)]
     Abandoned(#[from] Abandoned),
@@ -143,17 +179,21 @@ impl Pipeline {
         }
     }
 
+    /// Explains the state of the engine, with what plugins made of it when they were asked last.
+    pub fn explain(&self, query: &Query) -> Explanation {
+        explain(&State::new(&self.engine, &self.overlay, !self.plugins.facts().is_empty()), query)
+    }
+
     /// Renders all files at the engine's snapshot.
     ///
     /// # Errors
     /// [`Unrendered`]; what was rendered last still holds, and the next rendering begins where this one did.
     pub fn render(&mut self, to: &Destination, now: Instant) -> Result<Rendered, Unrendered> {
         let snapshot = self.engine.snapshot();
-        let changes = self.changes.clone();
-        let derived =
-            render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)?;
-        self.changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
-        Ok(derived)
+        // Without them, after an error, the next rendering finds by itself what differs.
+        let none = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+        let changes = std::mem::replace(&mut self.changes, none);
+        render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)
     }
 
     /// Puts plugins and templates in the place of those in use, untried: for a time when nothing can be rendered yet.
@@ -184,6 +224,23 @@ impl Pipeline {
     }
 }
 
+/// Explains the state of an engine, with what plugins make of it; they are asked for it. Failures of theirs are returned.
+pub fn explain_once(
+    engine: &Engine,
+    plugins: &PluginSet,
+    query: &Query,
+    now: Instant,
+) -> (Explanation, Vec<CallError>) {
+    let snapshot = engine.snapshot();
+    let all = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+    let mut overlay = Overlay::new();
+    let failures = match overlay.derive(snapshot, all, &mut plugins.begin(snapshot, now)) {
+        Ok(derived) => derived.errors,
+        Err(abandoned) => abandoned.errors,
+    };
+    (explain(&State::new(engine, &overlay, !plugins.facts().is_empty()), query), failures)
+}
+
 /// Renders a snapshot of an engine once.
 ///
 /// # Errors
@@ -212,7 +269,10 @@ fn render_with(
     let session = Arc::new(Mutex::new(plugins.begin(snapshot, now)));
     let derived = {
         let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        overlay.derive(snapshot, changes, &mut *session)?
+        overlay.derive(snapshot, changes, &mut *session).map_err(|abandoned| Unrendered {
+            plugins: PluginWork::of(&session, abandoned.errors.clone()),
+            cause: abandoned.into(),
+        })?
     };
     let policy_time = begin.elapsed();
     let begin = Instant::now();
@@ -221,16 +281,11 @@ fn render_with(
     let rendering = templates.renderer.render_with(&derived.snapshot, Some(&calls));
     let render_time = begin.elapsed();
     let stats = rendering.stats;
-    let groups = delivery::groups(rendering, &templates.named, &templates.unusable, to)?;
-    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Rendered {
-        groups,
-        snapshot: derived.snapshot,
-        failures: derived.errors,
-        skipped: session.skipped().to_vec(),
-        usage: session.usage().cloned().collect(),
-        stats,
-        policy_time,
-        render_time,
-    })
+    let plugins = PluginWork::of(&session.lock().unwrap_or_else(PoisonError::into_inner), derived.errors);
+    match delivery::groups(rendering, &templates.named, &templates.unusable, to) {
+        Ok(groups) => {
+            Ok(Rendered { groups, snapshot: derived.snapshot, plugins, stats, policy_time, render_time })
+        }
+        Err(same) => Err(Unrendered { cause: same.into(), plugins }),
+    }
 }

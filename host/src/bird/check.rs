@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use mask::mask;
-use shell::place_source;
+use shell::{names_source, place_source};
 
 use crate::types::Family;
 
@@ -122,6 +122,14 @@ impl Check {
     /// It is not where it was said to be.
     pub fn installed(daemon: Daemon) -> Result<Option<Self>, MissingDaemon> {
         Ok(daemon.locate()?.map(Check::Bird))
+    }
+
+    /// Whether it is about the file that it is run with, or the same for any.
+    pub fn names_file(&self) -> bool {
+        match self {
+            Check::Bird(_) => true,
+            Check::Command(command) => names_source(command),
+        }
     }
 
     /// Checks a file. `Ok` when the checker ends with status 0 in time.

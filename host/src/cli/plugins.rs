@@ -46,10 +46,24 @@ impl PluginArgs {
         Ok(set)
     }
 
+    /// Whether plugins are to be tried.
+    pub(super) fn on_trial(&self) -> bool {
+        !self.trials.is_empty()
+    }
+
     /// The configuration file, if there is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let lookup = |name: &str| std::env::var(name).ok();
         self.config.clone().or_else(|| environment::configuration(&lookup))
+    }
+
+    /// All that a daemon follows: the file and what it names, and the plugins on trial; none while the file cannot be read.
+    pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
+        let file = self.file();
+        let named = file.as_deref().map(Configuration::files_named).transpose().ok()?;
+        // With keys a plugin on trial needs a signature as well; without them nobody looks at it.
+        let trials = self.trials.iter().flat_map(|path| [path.clone(), signature_path(path)]);
+        Some(file.into_iter().chain(named.into_iter().flatten()).chain(trials).collect())
     }
 
     /// What the file says, with the plugins on trial behind those in it.
@@ -59,15 +73,6 @@ impl PluginArgs {
         configuration.plugins.plugins.extend(self.trials.iter().cloned().map(Entry::trial));
         Ok(configuration)
     }
-}
-
-/// The components and their signatures.
-pub(super) fn files(configuration: &Plugins) -> Vec<PathBuf> {
-    let files = configuration.plugins.iter().flat_map(|entry| {
-        let signature = (!configuration.keys.is_empty()).then(|| signature_path(&entry.path));
-        std::iter::once(entry.path.clone()).chain(signature)
-    });
-    files.collect()
 }
 
 /// Loads plugins anew, for a daemon; what is wrong is one text.

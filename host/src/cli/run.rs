@@ -24,7 +24,7 @@ use crate::syncer::{Files, Syncer, Workloads};
 use crate::types::Name;
 
 /// Where the daemon answers HTTP unless told otherwise.
-const HTTP: &str = "127.0.0.1:9179";
+pub(super) const HTTP: &str = "127.0.0.1:9179";
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -62,9 +62,9 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     let lookup = |name: &str| std::env::var(name).ok();
     let watched = |path: &PathBuf| Watched::before_reading(path.clone());
     let template_files: Vec<Watched> = args.templates.confdir.iter().map(watched).collect();
-    let mut files: Vec<Watched> = args.plugins.file().iter().map(watched).collect();
+    // A file that cannot be read is an error in the next step.
+    let files: Vec<Watched> = args.plugins.files().unwrap_or_default().iter().map(watched).collect();
     let configuration = args.plugins.configuration()?;
-    files.extend(plugins::files(&configuration.plugins).iter().map(watched));
     let plugins = args.plugins.load(&configuration.plugins)?;
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
@@ -105,10 +105,7 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         http,
         templates: template_files,
         configuration: files,
-        files_read: Box::new(move || {
-            let components = plugins::files(&named.configuration().ok()?.plugins);
-            Some(named.file().into_iter().chain(components).collect())
-        }),
+        files_read: Box::new(move || named.files()),
         reread,
         log,
     })?;
@@ -145,43 +142,71 @@ impl Fixed {
 /// Arguments of `confirm`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfirmArgs {
+    /// What is let through, as /status and an earlier `confirm` named it; all that is held unless given
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
     /// Where the daemon answers HTTP
     #[arg(long, value_name = "ADDRESS", default_value = HTTP)]
     http: SocketAddr,
 }
 
 pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
-    let answer = ask(args.http, "POST", "/confirm")?;
-    let answer: serde_json::Value =
-        serde_json::from_str(&answer).map_err(|_| anyhow!("{}: this is no tailorbird daemon", args.http))?;
+    let status = ask_json(args.http, "GET", "/status", "")?;
+    let mut ids = Vec::new();
+    for group in status["groups"].as_array().into_iter().flatten() {
+        let text = |field: &str| group[field].as_str();
+        let Some(id) = text("held").filter(|id| args.ids.is_empty() || args.ids.iter().any(|own| own == id))
+        else {
+            continue;
+        };
+        let (name, reason) = (text("name").unwrap_or_default(), text("reason").unwrap_or_default());
+        output::print(&format!("group {name}: {reason} (id {id})\n"))?;
+        ids.push(id.to_owned());
+    }
+    if let Some(id) = args.ids.iter().find(|id| !ids.contains(id)) {
+        bail!("nothing is held by the id {id}: what is held now is in /status");
+    }
+    if ids.is_empty() {
+        output::print("nothing is held\n")?;
+        return Ok(Exit::Done);
+    }
+    let answer = ask_json(args.http, "POST", "/confirm", &ids.join("\n"))?;
     let groups: Vec<&str> =
         answer["confirmed"].as_array().into_iter().flatten().filter_map(|group| group.as_str()).collect();
-    if groups.is_empty() {
-        output::print("nothing is held\n")?;
-    } else {
-        output::print(&format!("let through: {}\n", groups.join(", ")))?;
-    }
+    output::print(&format!("let through: {}\n", groups.join(", ")))?;
     Ok(Exit::Done)
 }
 
 /// Asks a daemon on this machine; the body of its answer.
-fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
+pub(super) fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<String> {
     let time = Duration::from_secs(15);
     let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
     let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;
     stream.set_read_timeout(Some(time)).map_err(fail)?;
     stream.set_write_timeout(Some(time)).map_err(fail)?;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
     );
     stream.write_all(request.as_bytes()).map_err(fail)?;
     let mut answer = String::new();
-    stream.take(16 << 20).read_to_string(&mut answer).map_err(fail)?;
-    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
-        bail!("{address}: this is no tailorbird daemon")
-    };
+    stream.take(64 << 20).read_to_string(&mut answer).map_err(fail)?;
+    let stranger = || anyhow!("{address}: this is no tailorbird daemon");
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(stranger)?;
     if head.split_whitespace().nth(1) != Some("200") {
         bail!("the daemon at {address} refuses: {}", body.trim());
     }
     Ok(body.to_owned())
+}
+
+/// The same for an answer that is JSON.
+pub(super) fn ask_json(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> anyhow::Result<serde_json::Value> {
+    serde_json::from_str(&ask(address, method, path, body)?)
+        .map_err(|_| anyhow!("{address}: this is no tailorbird daemon"))
 }

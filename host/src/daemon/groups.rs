@@ -1,7 +1,9 @@
 //! What became of each group of files, and what is to be done with it next.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::hash::BuildHasher;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,6 +17,9 @@ use crate::delivery::{BIRD_AWAY, Group, Verdict};
 use crate::engine::{CollectionId, Snapshot};
 use crate::stage::{Options, StageError};
 
+/// The step that makes the files' text: only another rendering helps where it fails.
+const RENDER: &str = "render";
+
 /// The step that holds what would remove too much.
 pub(super) const GUARD: &str = "guard";
 
@@ -23,8 +28,25 @@ pub(super) const GUARD: &str = "guard";
 struct Failure {
     step: &'static str,
     reason: String,
-    /// When it is tried again; never by itself when there is no time.
-    again: Option<Instant>,
+}
+
+/// What identifies a removal that is held: what a group has, and what it would have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeldId(u64);
+
+impl fmt::Display for HeldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for HeldId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let id = u64::from_str_radix(text, 16).ok().map(Self).filter(|id| id.to_string() == text);
+        id.ok_or_else(|| "16 hexadecimal digits are an id, as /status has them".to_owned())
+    }
 }
 
 /// What is known of a group.
@@ -32,7 +54,12 @@ struct Failure {
 struct Progress {
     /// The files may differ from those in place, or BIRD from the files.
     todo: bool,
-    /// The files are in place and only BIRD must take them.
+    /// When something is to be done about that; never by itself when there is no time.
+    due: Option<Instant>,
+    /// BIRD has taken the files that are in place.
+    current: bool,
+    /// What changed the files last was somebody's edit of peers or of the mesh.
+    deliberate: bool,
     written: Option<u64>,
     loaded: Option<u64>,
     /// The last load that came into force.
@@ -40,7 +67,7 @@ struct Progress {
     failure: Option<Failure>,
     backoff: Backoff,
     guard: Guard,
-    /// What BIRD has, as far as this process knows.
+    /// What the files in place have, as far as this process knows.
     having: Option<Having>,
 }
 
@@ -50,8 +77,6 @@ pub(super) struct Means<'a> {
     pub(super) loader: &'a Loader,
     pub(super) limits: &'a Limits,
     pub(super) options: &'a Options,
-    /// The change that led here was somebody's edit of peers or of the mesh.
-    pub(super) deliberate: bool,
     pub(super) revision: u64,
     pub(super) snapshot: &'a Snapshot,
     pub(super) now: Instant,
@@ -61,7 +86,7 @@ pub(super) struct Means<'a> {
 /// What an attempt did, for logs and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Did {
-    /// Nothing had to be done.
+    /// Nothing had to be done: the files are in place and in force.
     Nothing,
     /// The files are in place and in force.
     Applied {
@@ -81,26 +106,50 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Notes which groups have files that may differ, and forgets groups that are no more.
-    pub(super) fn rendered(&mut self, groups: &[Group]) {
+    /// Notes which groups have files that may differ, and forgets groups that are no more. `deliberate` says whether what
+    /// changed since the last rendering was somebody's edit of peers or of the mesh.
+    pub(super) fn rendered(&mut self, groups: &[Group], deliberate: bool, now: Instant) {
         let names: BTreeSet<&str> = groups.iter().map(|group| group.name.as_str()).collect();
         self.groups.retain(|name, _| names.contains(name.as_str()));
         for group in groups {
             let new = !self.groups.contains_key(&group.name);
             let progress = self.groups.entry(group.name.clone()).or_default();
-            let changed = group.files.iter().any(|file| file.changed) || !group.errors.is_empty();
-            if new || changed {
-                progress.todo = true;
+            let changed = new || group.files.iter().any(|file| file.changed);
+            if changed {
+                progress.deliberate = deliberate;
                 // Newer input cancels the wait for another attempt.
                 progress.backoff = Backoff::default();
+            }
+            let failed = progress.failure.as_ref().is_some_and(|failure| failure.step == RENDER);
+            if changed || failed || !group.errors.is_empty() {
+                progress.todo = true;
+                progress.due = Some(now);
             }
         }
     }
 
-    /// BIRD may run something else than what is on disk.
-    pub(super) fn doubt(&mut self, group: &str) {
+    /// BIRD may run something else than what is on disk, or what is on disk may be something else than it was.
+    pub(super) fn doubt(&mut self, group: &str, now: Instant) {
         if let Some(progress) = self.groups.get_mut(group) {
-            progress.todo = true;
+            progress.current = false;
+            // What is not in force is tried anyway, in its time.
+            if !progress.todo {
+                progress.todo = true;
+                progress.due = Some(now);
+            }
+        }
+    }
+
+    /// The same for all groups.
+    pub(super) fn doubt_all(&mut self, now: Instant) {
+        let names: Vec<String> = self.groups.keys().cloned().collect();
+        names.iter().for_each(|name| self.doubt(name, now));
+    }
+
+    /// What decides about groups is another: what waits, or is held, is tried now.
+    pub(super) fn reconsider(&mut self, now: Instant) {
+        for progress in self.groups.values_mut().filter(|progress| progress.todo) {
+            progress.due = Some(now);
         }
     }
 
@@ -114,31 +163,37 @@ impl Groups {
         self.groups.get(group)?.load.as_ref()
     }
 
-    /// Whether anything is to be done with a group now.
-    pub(super) fn is_due(&self, group: &str, now: Instant) -> bool {
-        self.groups.get(group).is_some_and(|progress| {
-            let waits =
-                progress.failure.as_ref().and_then(|failure| failure.again).is_some_and(|again| again > now);
-            progress.todo && (!waits || progress.backoff.attempts() == 0)
-        })
+    /// Whether anything is to be done with a group now. What is held stays so while `settled` is false: then what is to come
+    /// is not known.
+    pub(super) fn is_due(&self, group: &str, now: Instant, settled: bool) -> bool {
+        let due = self.groups.get(group).and_then(|progress| progress.due_when(settled));
+        due.is_some_and(|due| due <= now)
     }
 
-    /// When a failed group is tried again, or a held one must go through.
-    pub(super) fn next(&self) -> Option<Instant> {
-        let times = self.groups.values().filter(|progress| progress.todo);
-        times
-            .filter_map(|progress| {
-                let again = progress.failure.as_ref().and_then(|failure| failure.again);
-                let until = progress.guard.held().and_then(|held| held.until).filter(|_| progress.is_held());
-                [again, until].into_iter().flatten().min()
-            })
-            .min()
+    /// When anything is to be done with a group; see [`Groups::is_due`].
+    pub(super) fn next(&self, settled: bool) -> Option<Instant> {
+        self.groups.values().filter_map(|progress| progress.due_when(settled)).min()
     }
 
-    /// Confirms all that is held; the names of those groups.
-    pub(super) fn confirm(&mut self) -> Vec<String> {
-        let held = self.groups.iter_mut().filter(|(_, progress)| progress.is_held());
-        held.filter_map(|(name, progress)| progress.guard.confirm().then(|| name.clone())).collect()
+    /// Confirms what is held by these ids; the names of those groups.
+    ///
+    /// # Errors
+    /// The first id by which nothing is held; then nothing is confirmed.
+    pub(super) fn confirm(&mut self, ids: &[HeldId], now: Instant) -> Result<Vec<String>, HeldId> {
+        let is_held = |id: &&HeldId| self.groups.values().any(|progress| progress.held() == Some(**id));
+        if let Some(id) = ids.iter().find(|id| !is_held(id)) {
+            return Err(*id);
+        }
+        let mut confirmed = Vec::new();
+        for (name, progress) in &mut self.groups {
+            if let Some(HeldId(id)) = progress.held().filter(|held| ids.contains(held))
+                && progress.guard.confirm(id)
+            {
+                progress.due = Some(now);
+                confirmed.push(name.clone());
+            }
+        }
+        Ok(confirmed)
     }
 
     /// Brings a group's files into place and into force.
@@ -150,27 +205,27 @@ impl Groups {
             return Did::Nothing;
         }
         match progress.run(group, means) {
-            Ok(written) => {
+            Ok(did) => {
                 progress.todo = false;
+                progress.due = None;
                 progress.failure = None;
                 progress.guard.done();
                 progress.backoff = Backoff::default();
                 progress.loaded = Some(means.revision);
-                Did::Applied { written }
-            }
-            Err((GUARD, reason)) => {
-                progress.failure = Some(Failure { step: GUARD, reason, again: None });
-                Did::Held
+                did
             }
             Err((step, reason)) => {
-                let again = means.now.checked_add(progress.backoff.failed(means.chance));
-                let told =
-                    progress.failure.as_ref().is_some_and(|old| old.step == step && old.reason == reason);
-                if !told {
-                    tracing::error!(group = group.name, step, "{reason}");
+                let failure = Failure { step, reason };
+                if progress.failure.as_ref().is_none_or(|old| !old.is_like(&failure)) {
+                    tracing::error!(group = group.name, step, "{}", failure.reason);
                 }
-                progress.failure = Some(Failure { step, reason, again });
-                Did::Failed(step)
+                progress.failure = Some(failure);
+                progress.due = match step {
+                    GUARD => progress.guard.held().and_then(|held| held.until),
+                    RENDER => None,
+                    _ => means.now.checked_add(progress.backoff.failed(means.chance)),
+                };
+                if step == GUARD { Did::Held } else { Did::Failed(step) }
             }
         }
     }
@@ -187,6 +242,7 @@ impl Groups {
             },
             reason: progress.failure.as_ref().filter(|_| progress.todo).map(|failure| failure.reason.clone()),
             step: progress.failure.as_ref().filter(|_| progress.todo).map(|failure| failure.step),
+            held: progress.held().map(|id| id.to_string()),
             attempts: progress.backoff.attempts(),
             written_revision: progress.written,
             loaded_revision: progress.loaded,
@@ -195,42 +251,65 @@ impl Groups {
     }
 }
 
+impl Failure {
+    /// Whether it need not be told after another one. Numbers in it, as of seconds and attempts, are no news.
+    fn is_like(&self, other: &Self) -> bool {
+        self.step == other.step && without_numbers(&self.reason).eq(without_numbers(&other.reason))
+    }
+}
+
+/// A text but for the digits in it.
+pub(super) fn without_numbers(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| !c.is_ascii_digit())
+}
+
 impl Progress {
+    /// What is held, if anything is.
+    fn held(&self) -> Option<HeldId> {
+        self.guard.held().filter(|_| self.is_held()).map(|held| HeldId(held.id))
+    }
+
+    /// When something is to be done; see [`Groups::is_due`].
+    fn due_when(&self, settled: bool) -> Option<Instant> {
+        self.due.filter(|_| settled || !self.is_held())
+    }
+
     /// Whether the guard holds what is to be done.
     fn is_held(&self) -> bool {
         self.failure.as_ref().is_some_and(|failure| failure.step == GUARD)
     }
 
-    /// Whether files were written; the step that failed, and why.
-    fn run(&mut self, group: &Group, means: &Means<'_>) -> Result<bool, (&'static str, String)> {
+    /// What was done; the step that failed, and why.
+    fn run(&mut self, group: &Group, means: &Means<'_>) -> Result<Did, (&'static str, String)> {
         if !group.errors.is_empty() {
-            return Err(("render", group.errors.join("; ")));
+            return Err((RENDER, group.errors.join("; ")));
         }
         let will_have = having(group, means.snapshot);
         if let Some(will_have) = &will_have {
             let has = self.having.get_or_insert_with(|| on_disk(group));
+            let id = FxBuildHasher.hash_one((&*has, will_have));
             self.guard
-                .judge(
-                    means.limits,
-                    has,
-                    will_have,
-                    means.deliberate,
-                    FxBuildHasher.hash_one(will_have),
-                    means.now,
-                )
+                .judge(means.limits, has, will_have, self.deliberate, id, means.now)
                 .map_err(|held| (GUARD, held.reason))?;
         }
         let checks = means.loader.checks(group).map_err(|error| ("check", error.to_string()))?;
-        let (_, verdict) = group.deliver(checks, true, means.options).map_err(|error| {
+        let delivered = group.deliver(checks, true, means.options);
+        // What failed at the end of a swap may have been swapped.
+        self.current &= matches!(&delivered, Ok((_, Verdict::Unchanged)) | Err(StageError::Check { .. }));
+        let (_, verdict) = delivered.map_err(|error| {
             (if matches!(error, StageError::Check { .. }) { "check" } else { "stage" }, error.to_string())
         })?;
         if verdict == Verdict::Unchecked(BIRD_AWAY) {
             tracing::warn!(group = group.name, "{BIRD_AWAY}: its files are put in place unchecked");
         }
         self.written = Some(means.revision);
-        self.load = Some(means.loader.load(group)?);
         self.having = will_have;
-        Ok(verdict != Verdict::Unchanged)
+        if self.current {
+            return Ok(Did::Nothing);
+        }
+        self.load = Some(means.loader.load(group)?);
+        self.current = true;
+        Ok(Did::Applied { written: verdict != Verdict::Unchanged })
     }
 }
 

@@ -107,10 +107,13 @@ impl Guard {
         self.held.as_ref()
     }
 
-    /// Confirms what is held now; whether anything is.
-    pub fn confirm(&mut self) -> bool {
-        self.confirmed = self.held.as_ref().map(|held| held.id);
-        self.confirmed.is_some()
+    /// Confirms what is held by this id; whether it is.
+    pub fn confirm(&mut self, id: u64) -> bool {
+        let held = self.held.as_ref().is_some_and(|held| held.id == id);
+        if held {
+            self.confirmed = Some(id);
+        }
+        held
     }
 }
 
@@ -182,12 +185,12 @@ mod tests {
         let limits = Limits { at_most: Some(Duration::from_secs(60)), ..Limits::default() };
         let (old, new) = (having(100, 0), having(0, 0));
         let mut guard = Guard::default();
-        assert!(!guard.confirm());
+        assert!(!guard.confirm(1));
         assert!(guard.judge(&limits, &old, &new, false, 1, now).is_err());
-        // A confirmation is for what was held then.
-        assert!(guard.confirm());
+        // A confirmation is for what was seen.
+        assert!(!guard.confirm(2) && guard.confirm(1));
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_err());
-        assert!(guard.confirm());
+        assert!(!guard.confirm(1) && guard.confirm(2));
         // It counts until the change is done, also when a later step fails and all of it is tried again.
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());
         assert!(guard.judge(&limits, &old, &having(1, 0), false, 2, now).is_ok());

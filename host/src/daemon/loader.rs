@@ -1,5 +1,6 @@
 //! How BIRD comes to run what is on disk.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -27,32 +28,36 @@ pub enum Method {
 pub struct Loaded {
     /// When it began.
     began: Instant,
-    /// The group's main file as it was then.
-    file: Option<Mark>,
+    /// The group's files as they were then; none for one that was not there.
+    files: Vec<Option<Mark>>,
 }
 
 impl Loaded {
     /// A load of a group that begins now.
     fn now(group: &Group) -> Self {
-        Self { began: Instant::now(), file: mark(group) }
+        Self { began: Instant::now(), files: marks(group).collect() }
     }
 
-    /// Whether BIRD surely runs something else than what is on disk: another file is there now, or what BIRD runs was
-    /// read before this load. Only clocks that do not jump are asked: BIRD's own age of it, and this process' time.
-    fn is_stale(&self, group: &Group, status: &Status) -> bool {
-        let read_before = status
+    /// Whether BIRD surely runs something that it read before this load. Only clocks that do not jump are asked: BIRD's own
+    /// age of it, and this process' time.
+    fn is_older_at(&self, status: &Status) -> bool {
+        status
             .configuration_age()
-            .is_some_and(|age| age > self.began.elapsed().saturating_add(status.precision()));
-        read_before || self.file != mark(group)
+            .is_some_and(|age| age > self.began.elapsed().saturating_add(status.precision()))
+    }
+
+    /// Whether the files of the group are those that were loaded.
+    pub fn has_files_of(&self, group: &Group) -> bool {
+        marks(group).eq(self.files.iter().cloned())
     }
 }
 
-fn mark(group: &Group) -> Option<Mark> {
-    group.main_file().and_then(|file| Mark::of(&file.dest).ok())
+fn marks(group: &Group) -> impl Iterator<Item = Option<Mark>> {
+    group.files.iter().map(|file| Mark::of(&file.dest).ok())
 }
 
 /// Loads groups and looks after the daemons that read them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loader {
     /// How.
     pub method: Method,
@@ -96,13 +101,14 @@ impl Loader {
         if self.method == Method::None {
             return Ok(loaded);
         }
-        let mut commands: Vec<&str> =
-            group.files.iter().filter_map(|file| file.reload_cmd.as_deref()).collect();
-        commands.dedup();
-        let Some(first) = group.files.first() else { return Ok(loaded) };
-        for command in &commands {
-            let check = Check::Command((*command).to_owned());
-            check.run(&first.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+        let mut done = BTreeSet::new();
+        for file in &group.files {
+            let Some(command) = &file.reload_cmd else { continue };
+            let check = Check::Command(command.clone());
+            // One that names no file is for the whole group.
+            if done.insert((command, check.names_file().then_some(&file.dest))) {
+                check.run(&file.dest, self.patience).map_err(|error| ("reload", error.to_string()))?;
+            }
         }
         let Some(socket) = self.socket(group) else { return Ok(loaded) };
         let options = Reload { answer: self.patience, in_force: self.patience, ..Reload::default() };
@@ -119,8 +125,8 @@ impl Loader {
         }
     }
 
-    /// Asks the daemons of groups how they are, all at once, and whether each surely runs something else than what is on
-    /// disk; `last` gives a group's last load. Groups for which this loader has no socket are passed over.
+    /// Asks the daemons of groups how they are, all at once, and whether each surely runs something that it read
+    /// before its last load; `last` gives a group's last load. Groups for which this loader has no socket are passed over.
     pub fn look<'a>(
         &self,
         groups: &[Group],
@@ -141,7 +147,7 @@ impl Loader {
             };
             match look.and_then(Look::end) {
                 Ok((status, protocols)) => {
-                    let stale = last(&group.name).is_some_and(|loaded| loaded.is_stale(group, &status));
+                    let stale = last(&group.name).is_some_and(|loaded| loaded.is_older_at(&status));
                     bird.up = true;
                     bird.version = Some(status.version);
                     bird.sessions = protocols.into_iter().filter_map(session).collect();

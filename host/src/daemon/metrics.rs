@@ -1,6 +1,6 @@
 //! What is measured, for Prometheus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::types::Family as IpFamily;
 
 macro_rules! labels {
     ($($name:ident { $($field:ident),* })*) => {
-        $(#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        $(#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
         struct $name { $($field: String),* })*
     };
 }
@@ -56,9 +56,9 @@ pub struct Metrics {
     failures: Family<ByStep, Counter>,
     in_sync: Family<BySource, Gauge>,
     lost: Family<BySource, Counter>,
-    plugin_calls: Family<ByPlugin, Gauge>,
-    plugin_fuel: Family<ByPlugin, Gauge>,
-    plugin_failures: Family<ByPlugin, Gauge>,
+    plugin_calls: Family<ByPlugin, Counter>,
+    plugin_fuel: Family<ByPlugin, Counter>,
+    plugin_failures: Family<ByPlugin, Counter>,
     objects: Family<ByKind, Gauge>,
     peers: Family<ByPeer, Gauge>,
     routes: Family<ByFamily, Gauge>,
@@ -66,12 +66,21 @@ pub struct Metrics {
     sessions: Family<BySession, Gauge>,
     oldest: Seconds,
     ready: Gauge,
+    /// The counters that there are of groups and plugins, which go when these are gone.
+    counted: Mutex<Counted>,
     /// When the oldest change came that is not in force.
     waiting: Mutex<Option<Instant>>,
     /// Since when the rounds have been busy with one thing.
     busy: Mutex<Option<Instant>>,
     /// Held while several samples change together, so that nobody reads half of them.
     whole: Mutex<()>,
+}
+
+/// What is counted of things that can go.
+#[derive(Debug, Default)]
+struct Counted {
+    failures: BTreeSet<ByStep>,
+    plugins: BTreeSet<ByPlugin>,
 }
 
 fn histogram() -> Histogram {
@@ -112,6 +121,7 @@ impl Metrics {
             sessions: Family::default(),
             oldest: Seconds::default(),
             ready: Gauge::default(),
+            counted: Mutex::default(),
             waiting: Mutex::new(None),
             busy: Mutex::new(None),
             whole: Mutex::new(()),
@@ -139,9 +149,9 @@ impl Metrics {
         r.register("group_failures", "Attempts that failed, by step", self.failures.clone());
         r.register("source_in_sync", "Whether all that a source has is known", self.in_sync.clone());
         r.register("source_lost", "How often a source could not be followed", self.lost.clone());
-        r.register("plugin_calls", "Calls of a plugin since the start", self.plugin_calls.clone());
-        r.register("plugin_fuel", "Fuel that a plugin used since the start", self.plugin_fuel.clone());
-        r.register("plugin_failures", "Failures of a plugin since the start", self.plugin_failures.clone());
+        r.register("plugin_calls", "Calls of a plugin", self.plugin_calls.clone());
+        r.register("plugin_fuel", "Fuel that a plugin used", self.plugin_fuel.clone());
+        r.register("plugin_failures", "Failures of a plugin", self.plugin_failures.clone());
         r.register("object_reports", "Objects that are left out or have no effect", self.objects.clone());
         r.register("peers", "Sessions that were rendered", self.peers.clone());
         r.register("routes", "Routes that this node originates", self.routes.clone());
@@ -230,7 +240,40 @@ impl Metrics {
     }
 
     pub(super) fn failed(&self, group: &str, step: &str) {
-        self.failures.get_or_create(&ByStep { group: group.to_owned(), step: step.to_owned() }).inc();
+        let labels = ByStep { group: group.to_owned(), step: step.to_owned() };
+        self.failures.get_or_create(&labels).inc();
+        self.counted().failures.insert(labels);
+    }
+
+    /// A plugin was called so often, used so much fuel, and failed so often.
+    pub(super) fn plugin(&self, plugin: &str, calls: u64, fuel: u64, failures: u64) {
+        let labels = ByPlugin { plugin: plugin.to_owned() };
+        self.plugin_calls.get_or_create(&labels).inc_by(calls);
+        self.plugin_fuel.get_or_create(&labels).inc_by(fuel);
+        self.plugin_failures.get_or_create(&labels).inc_by(failures);
+        self.counted().plugins.insert(labels);
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops what was counted of groups and plugins that are no more.
+    fn forget(&self, status: &Status) {
+        let mut counted = self.counted();
+        counted.failures.retain(|labels| {
+            let there = status.groups.iter().any(|group| group.name == labels.group);
+            there || !self.failures.remove(labels)
+        });
+        counted.plugins.retain(|labels| {
+            let there = status.plugins.iter().any(|plugin| plugin.name == labels.plugin);
+            if !there {
+                for counter in [&self.plugin_calls, &self.plugin_fuel, &self.plugin_failures] {
+                    counter.remove(labels);
+                }
+            }
+            there
+        });
     }
 
     pub(super) fn birds(&self, birds: &[BirdStatus]) {
@@ -252,20 +295,16 @@ impl Metrics {
             let labels = BySource { source: source.name.clone() };
             self.in_sync.get_or_create(&labels).set(source.in_sync.into());
         }
-        self.in_force.clear();
-        self.held.clear();
+        for gauge in [&self.in_force, &self.held, &self.written_revision, &self.loaded_revision] {
+            gauge.clear();
+        }
+        self.forget(status);
         for group in &status.groups {
             let labels = ByGroup { group: group.name.clone() };
             self.in_force.get_or_create(&labels).set((group.state == "in-force").into());
             self.held.get_or_create(&labels).set((group.state == "held").into());
             self.written_revision.get_or_create(&labels).set(signed(group.written_revision.unwrap_or(0)));
             self.loaded_revision.get_or_create(&labels).set(signed(group.loaded_revision.unwrap_or(0)));
-        }
-        for plugin in &status.plugins {
-            let labels = ByPlugin { plugin: plugin.name.clone() };
-            self.plugin_calls.get_or_create(&labels).set(signed(plugin.calls));
-            self.plugin_fuel.get_or_create(&labels).set(signed(plugin.fuel));
-            self.plugin_failures.get_or_create(&labels).set(signed(plugin.failures));
         }
         self.objects.clear();
         for object in &status.objects {
@@ -289,8 +328,6 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     /// The metrics as a query names them: each has a sample, or it would not be shown.
@@ -305,9 +342,7 @@ mod tests {
             drop(gauge.get_or_create(&group));
         }
         drop(metrics.in_sync.get_or_create(&BySource { source: text() }));
-        for gauge in [&metrics.plugin_calls, &metrics.plugin_fuel, &metrics.plugin_failures] {
-            drop(gauge.get_or_create(&ByPlugin { plugin: text() }));
-        }
+        metrics.plugin("p", 1, 1, 1);
         drop(metrics.objects.get_or_create(&ByKind { kind: text(), severity: text() }));
         drop(metrics.peers.get_or_create(&ByPeer { family: text(), kind: text() }));
         drop(metrics.routes.get_or_create(&ByFamily { family: text() }));

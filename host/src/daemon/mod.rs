@@ -27,11 +27,13 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
+use crate::explain::{Explanation, Query};
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
+use groups::HeldId;
 use metrics::Metrics;
-use rounds::{CONFIGURATION, Outputs, Rounds, TEMPLATES};
+use rounds::{Outputs, Rounds};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
@@ -47,9 +49,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const WAITING: usize = 64;
 
 /// What is asked of the rounds.
-pub(crate) enum Command {
-    /// Let through what is held; the names of the groups are the answer.
-    Confirm(oneshot::Sender<Vec<String>>),
+enum Command {
+    /// Let through what is held by these ids; the names of the groups, or why not, are the answer.
+    Confirm(Vec<HeldId>, oneshot::Sender<Result<Vec<String>, String>>),
     /// The folder of templates changed.
     Templates,
     /// The configuration file or a plugin changed: this is what is to be used, or why it cannot be.
@@ -57,6 +59,9 @@ pub(crate) enum Command {
     /// End.
     Stop,
 }
+
+/// A question why something is there or is not, and whom to answer.
+pub(crate) type Question = (Query, oneshot::Sender<Explanation>);
 
 /// Reads the configuration and the plugins again.
 pub type Reread = Box<dyn FnMut() -> Result<Again, String> + Send>;
@@ -122,8 +127,8 @@ pub enum DaemonError {
         source: std::io::Error,
     },
     /// A defect of the program.
-    #[error("the rounds have ended by themselves, which is a defect of this program; start it anew")]
-    RoundsEnded,
+    #[error("the thread `{0}` has ended by itself, which is a defect of this program; start it anew")]
+    Ended(&'static str),
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -161,6 +166,7 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
 
     let (tell, told) = mpsc::channel::<Told>(WAITING);
     let (command, commands) = mpsc::channel::<Command>(WAITING);
+    let (question, questions) = mpsc::channel::<Question>(WAITING);
     let (secrets, needed) = tokio::sync::watch::channel(Arc::new(BTreeSet::new()));
     let (board, metrics) = (Board::default(), Arc::new(Metrics::new()));
 
@@ -170,7 +176,8 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
         let bound = listener.local_addr().unwrap_or(address);
         tracing::info!(%bound, "answers HTTP");
         let steps = settings.check_timeout + settings.loader.patience * 2;
-        tokio::spawn(http::serve(listener, steps, board.clone(), metrics.clone(), command.clone()));
+        let asked = http::Asked { commands: command.clone(), questions: question };
+        tokio::spawn(http::serve(listener, steps, board.clone(), metrics.clone(), asked));
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
     let now = Instant::now();
@@ -194,7 +201,7 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     std::thread::Builder::new()
         .name("rounds".to_owned())
         .spawn(move || {
-            own.block_on(work(rounds, told, commands, metrics));
+            own.block_on(work(rounds, told, commands, questions, metrics));
             // Whoever waited may be gone.
             let _ = ended.send(());
         })
@@ -211,6 +218,21 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
         follow(configuration, files_read, move || again.blocking_send(()).is_ok())
             .map_err(system("start a thread"))?;
     }
+    let (reader, mut reader_end) = oneshot::channel::<()>();
+    let tell = command.clone();
+    // To read plugins may take long, and whoever wants the program to end does not wait for it.
+    let read = move || {
+        let _reader = reader;
+        while reload.blocking_recv().is_some() {
+            if tell.blocking_send(Command::Configuration(Box::new(reread()))).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("configuration".to_owned())
+        .spawn(read)
+        .map_err(system("start a thread"))?;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -222,14 +244,9 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
                 let _ = again.try_send(());
                 looks.iter().for_each(|look| look.notify_one());
             }
-            Some(()) = reload.recv() => {
-                let read = tokio::task::block_in_place(&mut reread);
-                if command.send(Command::Configuration(Box::new(read))).await.is_err() {
-                    return Err(DaemonError::RoundsEnded);
-                }
-            }
             // Whoever supervises this process starts it anew; one that does nothing would look alive.
-            _ = &mut end => return Err(DaemonError::RoundsEnded),
+            _ = &mut end => return Err(DaemonError::Ended("rounds")),
+            _ = &mut reader_end => return Err(DaemonError::Ended("configuration")),
         }
     }
     tracing::info!("ends");
@@ -289,6 +306,7 @@ enum Happened {
     Command(Option<Command>),
     Told(Option<Told>),
     Due,
+    Asked(Question),
 }
 
 /// The rounds' own loop.
@@ -296,30 +314,39 @@ async fn work(
     mut rounds: Rounds,
     mut told: mpsc::Receiver<Told>,
     mut commands: mpsc::Receiver<Command>,
+    mut questions: mpsc::Receiver<Question>,
     metrics: Arc<Metrics>,
 ) {
     loop {
         metrics.busy(false);
         let next = rounds.next().into();
-        // What is due comes before what arrives, or a source that never pauses would hold it up.
+        // What is due comes before what arrives, or a source that never pauses would hold it up; questions come last.
         let happened = tokio::select! {
             biased;
             command = commands.recv() => Happened::Command(command),
             () = tokio::time::sleep_until(next) => Happened::Due,
             update = told.recv() => Happened::Told(update),
+            Some(question) = questions.recv() => Happened::Asked(question),
         };
         metrics.busy(true);
         let now = Instant::now();
         match happened {
             Happened::Command(None | Some(Command::Stop)) | Happened::Told(None) => return,
-            Happened::Command(Some(Command::Confirm(answer))) => {
-                // Whoever asked may be gone.
-                let _ = answer.send(rounds.confirm(now));
+            Happened::Command(Some(Command::Confirm(ids, answer))) => {
+                // Whoever asked may have been told meanwhile that it took too long.
+                if !answer.is_closed() {
+                    let _ = answer.send(rounds.confirm(&ids, now));
+                }
             }
-            Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
+            Happened::Asked((query, answer)) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(rounds.explain(&query));
+                continue;
+            }
+            Happened::Command(Some(Command::Templates)) => rounds.reload_templates(now),
             Happened::Command(Some(Command::Configuration(read))) => match *read {
                 Ok(again) => rounds.configure(again, now),
-                Err(reason) => rounds.refuse(CONFIGURATION, reason),
+                Err(reason) => rounds.refuse_configuration(reason),
             },
             Happened::Told(Some(update)) => rounds.take(update, now),
             Happened::Due => {

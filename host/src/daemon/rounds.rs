@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, GUARD, Groups, Means};
+use super::groups::{Did, GUARD, Groups, HeldId, Means, without_numbers};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -15,7 +15,8 @@ use super::schedule::{Backoff, Schedule, Timing};
 use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
 use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
-use crate::pipeline::{Pipeline, Rendered, Templates};
+use crate::explain::{Explanation, Query};
+use crate::pipeline::{Pipeline, PluginWork, Rendered, Templates, TemplatesError, Unrendered};
 use crate::plugin::PluginSet;
 use crate::resources::{Kind, LogSeverity, ObjectKey};
 use crate::stage::Options;
@@ -55,15 +56,25 @@ pub(super) struct Rounds {
     settings: Settings,
     pipeline: Pipeline,
     pending: Vec<Event>,
-    /// The events since the last round in force were edits of peers or of the mesh.
+    /// The sources that have told all that they had when they were asked first.
+    listed: BTreeSet<usize>,
+    /// Among the events since the last rendering were edits of peers or of the mesh.
     deliberate: bool,
     schedule: Schedule,
     groups: Groups,
     /// The last rendering.
     rendered: Option<Rendered>,
-    /// What plugins failed at: tried again by itself.
-    abandoned: Option<(String, Instant)>,
+    /// What is to be used as soon as a rendering succeeds with it.
+    candidate: Option<Candidate>,
+    /// Why the last round rendered nothing, if it tried.
+    abandoned: Option<String>,
+    /// When a round is due although nothing changed: the last one left something to be tried again.
+    retry: Option<Instant>,
     backoff: Backoff,
+    /// What was logged last of objects that are left out or have no effect.
+    told_objects: Vec<ObjectStatus>,
+    /// The failures of plugins in the last round, as they were logged.
+    told_failures: BTreeSet<String>,
     next_probe: Instant,
     status: Status,
     board: Board,
@@ -73,6 +84,16 @@ pub(super) struct Rounds {
     log: LogLevel,
     /// What the objects wanted to be logged when that was told last.
     logged: Option<LogSeverity>,
+}
+
+/// What was read anew and has not been rendered with. Until then what was there before is in use.
+struct Candidate {
+    /// The plugins, if they are others than those in use.
+    plugins: Option<PluginSet>,
+    /// How the rounds work, if that is to change.
+    settings: Option<Settings>,
+    /// What was read: the keys of its errors in the status.
+    what: BTreeSet<&'static str>,
 }
 
 /// Told whenever the objects want something else to be logged; with nothing when they say nothing about it.
@@ -117,12 +138,17 @@ impl Rounds {
             settings,
             pipeline,
             pending: Vec::new(),
+            listed: BTreeSet::new(),
             deliberate: false,
             schedule,
             groups: Groups::default(),
             rendered: None,
+            candidate: None,
             abandoned: None,
+            retry: None,
             backoff: Backoff::default(),
+            told_objects: Vec::new(),
+            told_failures: BTreeSet::new(),
             next_probe: now,
             status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
             board,
@@ -158,11 +184,13 @@ impl Rounds {
                         Event::Upsert(parsed) => &parsed.key,
                         Event::Delete(key) => key,
                     };
-                    self.deliberate |= is_deliberate(key);
+                    // What was there at the start is nobody's edit.
+                    self.deliberate |= is_deliberate(key) && self.listed.contains(&told.source);
                     self.pending.push(event);
                     changed = true;
                 }
                 Update::InSync => {
+                    self.listed.insert(told.source);
                     source.in_sync = true;
                     source.lost = None;
                 }
@@ -220,13 +248,18 @@ impl Rounds {
         self.status.sources.iter().all(|source| source.in_sync)
     }
 
+    /// Whether what was rendered last is what is to be.
+    fn is_settled(&self) -> bool {
+        self.status.blocked.is_empty() && self.abandoned.is_none()
+    }
+
     /// When there is something to do.
     pub(super) fn next(&self) -> Instant {
         let in_sync = self.in_sync();
         let work = [
             self.schedule.due().filter(|_| in_sync),
-            self.groups.next().filter(|_| in_sync),
-            self.abandoned.as_ref().map(|(_, again)| *again).filter(|_| in_sync),
+            self.groups.next(self.is_settled()).filter(|_| in_sync),
+            self.retry.filter(|_| in_sync),
         ];
         work.into_iter().flatten().fold(self.next_probe, Instant::min)
     }
@@ -238,10 +271,10 @@ impl Rounds {
             self.apply();
         }
         let due = self.schedule.due().is_some_and(|due| due <= now);
-        let again = self.abandoned.as_ref().is_some_and(|(_, again)| *again <= now);
+        let again = self.retry.is_some_and(|again| again <= now);
         if in_sync && (due || again) {
             self.round(now);
-        } else if in_sync && self.groups.next().is_some_and(|next| next <= now) {
+        } else if in_sync && self.groups.next(self.is_settled()).is_some_and(|next| next <= now) {
             self.advance(now);
         }
         if self.next_probe <= now {
@@ -250,42 +283,137 @@ impl Rounds {
         }
     }
 
-    /// Renders, and brings what changed into force.
+    /// Why nothing may be rendered from the objects that there are.
+    fn obstacles(&self) -> Vec<String> {
+        let engine = self.pipeline.engine();
+        let mut obstacles: Vec<String> = engine.blocking().iter().map(ToString::to_string).collect();
+        let node = engine.settings().node.as_str();
+        if !engine.has_node(node) {
+            obstacles.push(format!("there is no node {node}: nothing is rendered before there is"));
+        }
+        obstacles
+    }
+
+    /// Renders unless something forbids it, and brings what changed into force.
     fn round(&mut self, now: Instant) {
+        if !self.pending.is_empty() {
+            self.apply();
+        }
         let oldest = self.schedule.oldest();
         self.schedule.begin(now);
-        self.status.blocked = self.pipeline.engine().blocking().iter().map(ToString::to_string).collect();
-        let node = self.pipeline.engine().settings().node.clone();
-        if !self.pipeline.engine().has_node(node.as_str()) {
-            self.status.blocked.push(format!("there is no node {node}: nothing is rendered before there is"));
+        // Only what this round leaves is tried again: while nothing may be rendered, only a change helps.
+        self.retry = None;
+        let obstacles = self.obstacles();
+        for obstacle in obstacles.iter().filter(|obstacle| !self.status.blocked.contains(obstacle)) {
+            tracing::error!("nothing is rendered, and the files stay: {obstacle}");
         }
+        if obstacles.is_empty() && !self.status.blocked.is_empty() {
+            tracing::info!("nothing forbids to render any more");
+        }
+        self.status.blocked = obstacles;
         if !self.status.blocked.is_empty() {
+            self.abandoned = None;
             return;
         }
         self.status.rounds += 1;
-        match self.pipeline.render(&self.settings.to, now) {
-            Ok(rendered) => self.take_rendering(rendered, now),
+        let (outcome, candidate_again) = self.render(now);
+        let work = outcome.as_ref().map_or_else(|error| &error.plugins, |rendered| &rendered.plugins);
+        let again = [candidate_again, may_succeed(self.pipeline.plugins(), work, now)];
+        let again = again.into_iter().flatten().min().or_else(|| outcome.is_err().then_some(now));
+        self.note_plugins(work);
+        match again {
+            Some(possible) => {
+                let chance = self.chance();
+                self.retry = Some(possible.max(now + self.backoff.failed(chance)));
+            }
+            None => self.backoff = Backoff::default(),
+        }
+        match outcome {
+            Ok(rendered) => {
+                self.schedule.rendered();
+                self.take_rendering(rendered, now);
+                self.metrics.round(oldest.map(|oldest| oldest.elapsed()));
+            }
             Err(error) => {
                 let text = error.to_string();
-                if self.abandoned.as_ref().is_none_or(|(old, _)| *old != text) {
+                if !self.abandoned.as_ref().is_some_and(|old| without_numbers(old).eq(without_numbers(&text)))
+                {
                     tracing::error!("nothing was rendered, and the files stay: {text}");
                 }
-                let chance = self.chance();
-                self.abandoned = Some((text, now + self.backoff.failed(chance)));
+                self.abandoned = Some(text);
                 self.metrics.abandoned();
-                return;
             }
         }
-        self.metrics.round(oldest.map(|oldest| oldest.elapsed()));
+    }
+
+    /// Renders with what is to be used, if there is anything and it can be used; else with what is in use. Beside it stands
+    /// when what cannot be used may be usable.
+    fn render(&mut self, now: Instant) -> (Result<Rendered, Unrendered>, Option<Instant>) {
+        let mut again = None;
+        if let Some(candidate) = self.candidate.take() {
+            match self.try_out(&candidate, now) {
+                Ok(rendered) => {
+                    self.adopt(candidate);
+                    return (Ok(rendered), None);
+                }
+                Err((reason, when)) => {
+                    for what in &candidate.what {
+                        self.refuse(what, reason.clone());
+                    }
+                    self.candidate = Some(candidate);
+                    again = Some(when);
+                }
+            }
+        }
+        (self.pipeline.render(&self.settings.to, now), again)
+    }
+
+    /// Renders with what is to be used. After an error, which says why and when it may succeed, what is in use still is.
+    fn try_out(&mut self, candidate: &Candidate, now: Instant) -> Result<Rendered, (String, Instant)> {
+        let (plugins, templates) = self.load(candidate).map_err(|error| (error.to_string(), now))?;
+        let to = candidate.settings.as_ref().map_or(&self.settings.to, |settings| &settings.to);
+        self.pipeline
+            .replace(plugins.clone(), templates, to, now)
+            .map_err(|error| (error.to_string(), may_succeed(&plugins, &error.plugins, now).unwrap_or(now)))
+    }
+
+    /// The plugins of a candidate, and the templates as they are now with the functions of these plugins.
+    fn load(&self, candidate: &Candidate) -> Result<(PluginSet, Templates), TemplatesError> {
+        let plugins = candidate.plugins.as_ref().unwrap_or_else(|| self.pipeline.plugins()).clone();
+        let settings = candidate.settings.as_ref().unwrap_or(&self.settings);
+        let node = &self.pipeline.engine().settings().node;
+        let templates = Templates::load(settings.confdir.as_deref(), node, &plugins)?;
+        Ok((plugins, templates))
+    }
+
+    /// What was to be used is in use.
+    fn adopt(&mut self, candidate: Candidate) {
+        if let Some(settings) = candidate.settings {
+            let now = Instant::now();
+            if settings.loader != self.settings.loader {
+                self.groups.doubt_all(now);
+            }
+            // The guard may have other limits.
+            self.groups.reconsider(now);
+            self.schedule.set(settings.timing);
+            self.settings = settings;
+            self.next_probe = now;
+        }
+        if candidate.plugins.is_some() {
+            self.status.plugins = plugin_status(self.pipeline.plugins());
+        }
+        for what in candidate.what {
+            tracing::info!("{what} reloaded");
+            self.status.reloading.remove(what);
+        }
     }
 
     fn take_rendering(&mut self, rendered: Rendered, now: Instant) {
         self.abandoned = None;
-        self.backoff = Backoff::default();
         self.status.rendered_revision = rendered.snapshot.revision;
-        self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
-        self.groups.rendered(&rendered.groups);
+        let deliberate = std::mem::take(&mut self.deliberate);
+        self.groups.rendered(&rendered.groups, deliberate, now);
         self.rendered = Some(rendered);
         self.advance(now);
     }
@@ -294,10 +422,9 @@ impl Rounds {
     fn advance(&mut self, now: Instant) {
         let Some(rendered) = self.rendered.take() else { return };
         let options = Options { check_timeout: self.settings.check_timeout, ..Options::default() };
-        let mut all = true;
+        let settled = self.is_settled();
         for group in &rendered.groups {
-            if !self.groups.is_in_force(&group.name) && !self.groups.is_due(&group.name, now) {
-                all = false;
+            if !self.groups.is_in_force(&group.name) && !self.groups.is_due(&group.name, now, settled) {
                 continue;
             }
             self.metrics.busy(true);
@@ -307,7 +434,6 @@ impl Rounds {
                 loader: &self.settings.loader,
                 limits: &self.settings.guard,
                 options: &options,
-                deliberate: self.deliberate,
                 revision: rendered.snapshot.revision,
                 snapshot: &rendered.snapshot,
                 now,
@@ -327,26 +453,19 @@ impl Rounds {
                     );
                     self.metrics.applied(&group.name, took);
                 }
-                Did::Failed(step) => {
-                    all = false;
-                    self.metrics.failed(&group.name, step);
-                }
-                Did::Held => {
-                    all = false;
-                    self.metrics.failed(&group.name, GUARD);
-                }
+                Did::Failed(step) => self.metrics.failed(&group.name, step),
+                Did::Held => self.metrics.failed(&group.name, GUARD),
             }
-        }
-        if all {
-            self.deliberate = false;
         }
         self.rendered = Some(rendered);
     }
 
-    /// Asks the daemons how they are; one that runs something old is loaded again.
+    /// Asks the daemons how they are, and looks at the files; what runs something old, or is not what it was, is brought into
+    /// force again.
     fn probe(&mut self) {
         let Some(rendered) = &self.rendered else { return };
         let mut birds = Vec::new();
+        let mut doubts = Vec::new();
         let looked = self.settings.loader.look(&rendered.groups, |group| self.groups.last_load(group));
         for (seen, stale) in looked {
             let before = self.status.birds.iter().find(|bird| bird.group == seen.group);
@@ -357,100 +476,188 @@ impl Rounds {
                 }
             }
             let came = seen.up && before.is_some_and(|before| !before.up);
-            if seen.up && self.groups.is_in_force(&seen.group) && (came || stale) {
-                tracing::warn!(group = seen.group, "BIRD may run something else than what is on disk");
-                self.groups.doubt(&seen.group);
+            if seen.up && (came || stale) {
+                doubts.push((seen.group.clone(), "BIRD may run something else than what is on disk"));
             }
             birds.push(seen);
         }
+        for group in &rendered.groups {
+            if self.groups.last_load(&group.name).is_some_and(|load| !load.has_files_of(group)) {
+                doubts.push((group.name.clone(), "somebody else changed the files"));
+            }
+        }
         self.metrics.birds(&birds);
         self.status.birds = birds;
-        let doubtful = self.rendered.as_ref().is_some_and(|rendered| {
-            rendered.groups.iter().any(|group| {
-                !self.groups.is_in_force(&group.name) && self.groups.is_due(&group.name, Instant::now())
-            })
-        });
-        if doubtful && self.in_sync() {
-            self.advance(Instant::now());
+        let now = Instant::now();
+        for (group, doubt) in doubts {
+            if self.groups.is_in_force(&group) {
+                tracing::warn!(group, "{doubt}");
+            }
+            self.groups.doubt(&group, now);
         }
     }
 
-    /// Lets everything through that is held now; the groups.
-    pub(super) fn confirm(&mut self, now: Instant) -> Vec<String> {
-        let confirmed = self.groups.confirm();
+    /// Lets through what is held by these ids; the groups.
+    ///
+    /// # Errors
+    /// Why nothing is let through, in words.
+    pub(super) fn confirm(&mut self, ids: &[HeldId], now: Instant) -> Result<Vec<String>, String> {
+        if !self.in_sync() || !self.is_settled() {
+            return Err(
+                "nothing is let through while nothing can be rendered: what is held may not be what is to \
+                        come; /readyz says what is wrong"
+                    .to_owned(),
+            );
+        }
+        let confirmed = self.groups.confirm(ids, now).map_err(|id| {
+            format!("nothing is held by the id {id} (any more): what is held now is in /status")
+        })?;
         for group in &confirmed {
             tracing::warn!(group, "what was held is let through: it was confirmed");
         }
-        if !confirmed.is_empty() {
-            self.advance(now);
-            // Whoever confirmed looks at the status next.
-            self.publish();
-        }
-        confirmed
+        self.advance(now);
+        // Whoever confirmed looks at the status next.
+        self.publish();
+        Ok(confirmed)
     }
 
-    /// Takes what the configuration file says into use, unless nothing can be rendered with it; then all stays as it is.
+    /// Says why something is there or is not, and what keeps it from being in force.
+    pub(super) fn explain(&self, query: &Query) -> Explanation {
+        let mut explanation = self.pipeline.explain(query);
+        let problems = self.status.sources.iter().flat_map(|source| &source.problems);
+        explanation.note_unread(problems.cloned());
+        let mut note = |text: String| explanation.notes.push(text);
+        for source in self.status.sources.iter().filter(|source| !source.in_sync) {
+            let why = source.lost.as_deref().unwrap_or("not in sync yet");
+            note(format!("source {}: {why}; nothing is rendered meanwhile", source.name));
+        }
+        if !self.pending.is_empty() {
+            note(format!("{} changes of objects wait for the next round", self.pending.len()));
+        }
+        if let Some(reason) = &self.abandoned {
+            note(format!("nothing was rendered, and the files stay as they are: {reason}"));
+        }
+        for group in self.groups.status().iter().filter(|group| group.state != "in-force") {
+            let why = group.reason.as_deref().unwrap_or("not loaded yet");
+            note(format!("group {} is {}, so BIRD may run other files: {why}", group.name, group.state));
+        }
+        explanation
+    }
+
+    /// Uses what the configuration file says from the next rendering on that succeeds with it.
     pub(super) fn configure(&mut self, again: Again, now: Instant) {
-        let old = std::mem::replace(&mut self.settings, again.settings);
-        self.schedule.set(self.settings.timing);
-        if !self.replace(Some(again.plugins), CONFIGURATION, now) {
-            self.schedule.set(old.timing);
-            self.settings = old;
-        }
-        self.next_probe = now;
+        self.replace(CONFIGURATION, Some(again.plugins), Some(again.settings), now);
     }
 
-    /// Takes other templates or plugins into use, unless they cannot render; then those in use stay. Whether they are in
-    /// use.
-    pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) -> bool {
-        let plugins = plugins.unwrap_or_else(|| self.pipeline.plugins().clone());
-        let node = self.pipeline.engine().settings().node.clone();
-        let in_sync = self.in_sync();
-        let loaded = Templates::load(self.settings.confdir.as_deref(), &node, &plugins);
-        let outcome = loaded.map_err(|error| error.to_string()).and_then(|templates| {
-            if !in_sync || self.rendered.is_none() {
-                self.pipeline.put(plugins, templates);
-                return Ok(None);
-            }
-            let replaced = self.pipeline.replace(plugins, templates, &self.settings.to, now);
-            replaced.map(Some).map_err(|error| error.to_string())
+    /// Uses the templates as they are now from the next rendering on that succeeds with them.
+    pub(super) fn reload_templates(&mut self, now: Instant) {
+        self.replace(TEMPLATES, None, None, now);
+    }
+
+    fn replace(
+        &mut self,
+        what: &'static str,
+        plugins: Option<PluginSet>,
+        settings: Option<Settings>,
+        now: Instant,
+    ) {
+        let mut candidate = self.candidate.take().unwrap_or_else(|| Candidate {
+            plugins: None,
+            settings: None,
+            what: BTreeSet::new(),
         });
-        let replaced = outcome.is_ok();
-        match outcome {
-            Ok(rendered) => {
-                tracing::info!("{what} reloaded");
-                self.status.reloading.remove(what);
-                self.status.plugins = plugin_status(self.pipeline.plugins());
-                if let Some(rendered) = rendered {
-                    self.take_rendering(rendered, now);
+        candidate.plugins = plugins.or(candidate.plugins);
+        candidate.settings = settings.or(candidate.settings);
+        candidate.what.insert(what);
+        if self.rendered.is_some() {
+            self.status.reloading.insert(what, UNTRIED.to_owned());
+            self.candidate = Some(candidate);
+            if self.in_sync() {
+                self.round(now);
+            }
+            return;
+        }
+        // Nothing has been rendered with those in use either.
+        match self.load(&candidate) {
+            Ok((plugins, templates)) => {
+                self.pipeline.put(plugins, templates);
+                self.adopt(candidate);
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                for what in &candidate.what {
+                    self.refuse(what, reason.clone());
                 }
             }
-            Err(reason) => self.refuse(what, reason),
         }
-        replaced
+    }
+
+    /// The configuration file, or what it names, cannot be used; what was there before is in use.
+    pub(super) fn refuse_configuration(&mut self, reason: String) {
+        // What it said before its last change counts no more.
+        if let Some(candidate) = &mut self.candidate {
+            (candidate.plugins, candidate.settings) = (None, None);
+            candidate.what.remove(CONFIGURATION);
+            if candidate.what.is_empty() {
+                self.candidate = None;
+            }
+        }
+        self.refuse(CONFIGURATION, reason);
     }
 
     /// Notes that something could not be reloaded; what was there before is in use.
-    pub(super) fn refuse(&mut self, what: &'static str, reason: String) {
+    fn refuse(&mut self, what: &'static str, reason: String) {
         if self.status.reloading.get(what) != Some(&reason) {
             tracing::error!("{what} not reloaded, what was there before is in use: {reason}");
         }
         self.status.reloading.insert(what, reason);
     }
 
-    fn note_plugins(&mut self, rendered: &Rendered) {
-        for (status, usage) in self.status.plugins.iter_mut().zip(&rendered.usage) {
+    /// Accounts for what the plugins in use did.
+    fn note_plugins(&mut self, work: &PluginWork) {
+        for (status, usage) in self.status.plugins.iter_mut().zip(&work.usage) {
+            let failures = work.errors().filter(|error| *error.plugin == *status.name).count() as u64;
+            self.metrics.plugin(&status.name, usage.calls, usage.fuel, failures);
             status.calls += usage.calls;
             status.fuel += usage.fuel;
+            status.failures += failures;
             status.error = None;
         }
-        for error in rendered.failures.iter().chain(&rendered.skipped) {
-            tracing::warn!("{error}");
+        let mut told = BTreeSet::new();
+        for error in work.errors() {
+            let text = without_numbers(&error.to_string()).collect();
+            if !self.told_failures.contains(&text) {
+                tracing::warn!("{error}");
+            }
+            told.insert(text);
             if let Some(status) = self.status.plugins.iter_mut().find(|status| *status.name == *error.plugin)
             {
-                status.failures += 1;
-                status.error = Some(format!("{}: {}", error.call, error.cause));
+                let error = format!("{}: {}", error.call, error.cause);
+                status.error = Some(match status.error.take() {
+                    Some(before) => format!("{before}; {error}"),
+                    None => error,
+                });
             }
+        }
+        self.told_failures = told;
+    }
+
+    /// Logs what is left out or has no effect, once, and when it is mended.
+    fn tell_objects(&mut self) {
+        if self.told_objects == self.status.objects {
+            return;
+        }
+        let told = std::mem::replace(&mut self.told_objects, self.status.objects.clone());
+        let (told, now): (BTreeSet<_>, BTreeSet<_>) =
+            (told.iter().collect(), self.told_objects.iter().collect());
+        for object in now.difference(&told) {
+            match object.severity {
+                "left-out" => tracing::error!(kind = object.kind, "left out: {}", object.reason),
+                _ => tracing::warn!(kind = object.kind, "{}", object.reason),
+            }
+        }
+        for object in told.difference(&now) {
+            tracing::info!(kind = object.kind, "no longer so: {}", object.reason);
         }
     }
 
@@ -467,8 +674,12 @@ impl Rounds {
             reason: report.error.to_string(),
         });
         self.status.objects = reports.collect();
+        // Before all is known, something may seem to be missing that only comes later.
+        if self.in_sync() {
+            self.tell_objects();
+        }
         let mut status = self.status.clone();
-        if let Some((reason, _)) = &self.abandoned {
+        if let Some(reason) = &self.abandoned {
             status.blocked.push(reason.clone());
         }
         self.metrics.status(&status, self.schedule.oldest());
@@ -476,11 +687,19 @@ impl Rounds {
     }
 }
 
+/// When something that failed may succeed: when the first of the plugins that failed is out of quarantine.
+fn may_succeed(plugins: &PluginSet, work: &PluginWork, now: Instant) -> Option<Instant> {
+    work.errors().map(|error| plugins.quarantine_ends(&error.plugin).unwrap_or(now)).min()
+}
+
 /// What the configuration file, and what it names, are called where they are told of.
-pub(super) const CONFIGURATION: &str = "configuration";
+const CONFIGURATION: &str = "configuration";
+
+/// Why what was read is not in use, while nothing can be rendered.
+const UNTRIED: &str = "not tried yet, for nothing can be rendered now";
 
 /// The folder of templates.
-pub(super) const TEMPLATES: &str = "templates";
+const TEMPLATES: &str = "templates";
 
 /// Whether a change of an object is somebody's edit of peers or of the mesh.
 fn is_deliberate(key: &ObjectKey) -> bool {

@@ -33,13 +33,15 @@ pub struct Schedule {
     timing: Timing,
     /// The first and the last change that no round has taken, and the chance of this wait.
     waiting: Option<(Instant, Instant, f64)>,
+    /// The first change that a round has taken, and none has brought to an end.
+    taken: Option<Instant>,
     begun: Option<Instant>,
 }
 
 impl Schedule {
     /// Nothing is due.
     pub fn new(timing: Timing) -> Self {
-        Self { timing, waiting: None, begun: None }
+        Self { timing, waiting: None, taken: None, begun: None }
     }
 
     /// Takes changes together in another way from now on.
@@ -63,15 +65,21 @@ impl Schedule {
         Some(self.begun.map_or(due, |begun| due.max(begun + self.timing.distance)))
     }
 
-    /// The first change that no round has taken.
+    /// The first change that nothing has been rendered with.
     pub fn oldest(&self) -> Option<Instant> {
-        self.waiting.map(|(first, ..)| first)
+        self.taken.or(self.waiting.map(|(first, ..)| first))
     }
 
     /// A round begins and takes all that has changed.
     pub fn begin(&mut self, now: Instant) {
+        self.taken = self.oldest();
         self.waiting = None;
         self.begun = Some(now);
+    }
+
+    /// The round has rendered what it took.
+    pub fn rendered(&mut self) {
+        self.taken = None;
     }
 }
 
@@ -122,10 +130,12 @@ mod tests {
         }
         assert_eq!((schedule.due(), schedule.oldest()), (Some(start + ms(1000)), Some(start)));
         schedule.begin(start + ms(1000));
-        assert_eq!(schedule.due(), None);
+        assert_eq!((schedule.due(), schedule.oldest()), (None, Some(start)));
         // What comes after the begin of a round is taken by the next one.
         schedule.changed(start + ms(1001), 0.0);
-        assert_eq!(schedule.due(), Some(start + ms(1101)));
+        assert_eq!((schedule.due(), schedule.oldest()), (Some(start + ms(1101)), Some(start)));
+        schedule.rendered();
+        assert_eq!(schedule.oldest(), Some(start + ms(1001)));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct GroupStatus {
     pub reason: Option<String>,
     /// The step that failed: `render`, `guard`, `stage`, `check`, `swap`, `reload`, `verify`.
     pub step: Option<&'static str>,
+    /// What identifies the removal that is held: a confirmation names it.
+    pub held: Option<String>,
     /// Attempts that failed one after the other.
     pub attempts: u32,
     /// The revision whose files are in place.
@@ -69,7 +71,7 @@ pub struct GroupStatus {
 }
 
 /// Something about an object.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ObjectStatus {
     /// `left-out` or `warning`.
     pub severity: &'static str,
@@ -149,6 +151,14 @@ pub fn unready(status: &Status) -> Vec<String> {
             let step = group.step.map(|step| format!(" at {step}")).unwrap_or_default();
             let why = group.reason.as_deref().unwrap_or("not loaded yet");
             reasons.push(format!("group {}: {}{step}: {why}", group.name, group.state));
+        }
+    }
+    for plugin in &status.plugins {
+        let Some(error) = &plugin.error else { continue };
+        let failed = format!("plugin {}: {error}", plugin.name);
+        // It may be the reason why nothing is rendered.
+        if !reasons.iter().any(|reason| reason.contains(&failed)) {
+            reasons.push(failed);
         }
     }
     if status.groups.is_empty() && reasons.is_empty() {

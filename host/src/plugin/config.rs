@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::limits::Limits;
 use super::manifest::Digest;
-use super::signature::PublicKey;
+use super::signature::{PublicKey, signature_path};
 use crate::policy::{OnError, Placement};
+use crate::regular;
 use crate::types::KeyPattern;
 
 /// What the file says about plugins, with every path made absolute or relative to where the program runs.
@@ -76,6 +77,22 @@ pub(crate) struct PluginsForm {
     cache: Option<PathBuf>,
 }
 
+impl PluginsForm {
+    /// The files that these parts name; paths in them are relative to `folder`.
+    pub(crate) fn files_named(&self, entries: &[EntryForm], folder: &Path) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.keys.iter().map(|key| folder.join(key)).collect();
+        for entry in entries {
+            let component = folder.join(&entry.path);
+            files.extend((!self.keys.is_empty()).then(|| signature_path(&component)));
+            files.push(component);
+        }
+        files
+    }
+}
+
+/// The largest key that is read, in bytes.
+const MAX_KEY: usize = 64 << 10;
+
 /// A part `[[plugin]]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,7 +123,7 @@ impl Configuration {
         let mut keys = Vec::new();
         for key in common.keys {
             let key = folder.join(key);
-            let text = std::fs::read_to_string(&key)
+            let text = regular::read_text(&key, MAX_KEY)
                 .map_err(|error| format!("plugins.keys: {}: {error}", key.display()))?;
             let key = PublicKey::from_pem(&text)
                 .map_err(|error| format!("plugins.keys: {} {error}", key.display()))?;

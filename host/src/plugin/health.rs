@@ -32,6 +32,11 @@ impl Health {
         ))
     }
 
+    /// When the plugin may be called again; in the past while it may be called.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
     /// The plugin gave an answer.
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;

@@ -1,6 +1,7 @@
 //! What a component says of itself, read before anything is compiled.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
 use super::LoadError;
+use crate::regular;
 use crate::types::{KeyPattern, Name};
 
 /// The custom section that holds the manifest.
@@ -104,7 +106,7 @@ impl Interfaces {
 /// A component that is a plugin as far as can be told without compiling it.
 #[derive(Debug, Clone)]
 pub struct PluginFile {
-    /// The component.
+    /// The component; nothing in a set of plugins, which has it compiled.
     pub bytes: Arc<[u8]>,
     /// Its digest.
     pub digest: Digest,
@@ -128,19 +130,13 @@ impl PluginFile {
     /// # Errors
     /// The file cannot be read, is too long, or [`PluginFile::parse`] refuses it.
     pub fn read(path: &Path, max: usize) -> Result<Self, LoadError> {
-        use std::io::Read;
         let shown = path.display().to_string();
-        let fail = |error: std::io::Error| LoadError::new(&shown, format!("cannot be read: {error}"));
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(fail)?;
-        if !file.metadata().map_err(fail)?.is_file() {
-            return Err(LoadError::new(&shown, "is no file"));
-        }
-        file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
-        if bytes.len() > max {
-            let reason = format!("is longer than {max} bytes, the limit `component`");
-            return Err(LoadError::new(&shown, reason));
-        }
+        let bytes = regular::read(path, max).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => {
+                LoadError::new(&shown, format!("is longer than {max} bytes, the limit `component`"))
+            }
+            _ => LoadError::new(&shown, format!("cannot be read: {error}")),
+        })?;
         Self::parse(&shown, bytes)
     }
 

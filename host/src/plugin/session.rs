@@ -20,8 +20,8 @@ const MAX_CAUSE: usize = 4096;
 /// The call that comes before all others.
 const CONFIGURE: &str = "lifecycle.configure";
 
-/// The most failures that are told of functions that may be skipped.
-const MAX_SKIPPED: usize = 16;
+/// The most failures that are told of functions, of those that may be skipped and of the others.
+const MAX_TOLD: usize = 16;
 
 /// What a plugin used in a rendering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub struct Session {
     now: Instant,
     guests: Vec<Guest>,
     skipped: Vec<CallError>,
+    missed: Vec<CallError>,
 }
 
 impl std::fmt::Debug for Session {
@@ -73,6 +74,8 @@ struct Live {
     exports: Exports,
     /// What `configure` read: every answer depends on it.
     configured_by: Reads,
+    /// Whether it has given an answer since it was made.
+    answered: bool,
 }
 
 /// The exports of an instance.
@@ -94,7 +97,7 @@ enum Failure {
 impl Session {
     pub(super) fn new(set: PluginSet, view: View, revision: u64, now: Instant) -> Self {
         let guests = set.plugins.iter().map(|_| Guest::default()).collect();
-        Self { set, view, revision, now, guests, skipped: Vec::new() }
+        Self { set, view, revision, now, guests, skipped: Vec::new(), missed: Vec::new() }
     }
 
     /// The set.
@@ -110,6 +113,11 @@ impl Session {
     /// Failures of functions whose plugins may be skipped: their value was nothing.
     pub fn skipped(&self) -> &[CallError] {
         &self.skipped
+    }
+
+    /// Failures of functions that whoever called them had to do without, and so without what they were called for.
+    pub fn missed(&self) -> &[CallError] {
+        &self.missed
     }
 
     /// Calls a function of a plugin for a template.
@@ -143,11 +151,10 @@ impl Session {
         };
         called.or_else(|error| {
             if self.set.facts[plugin].on_error != OnError::Skip {
+                note(&mut self.missed, error.clone());
                 return Err(error);
             }
-            if self.skipped.len() < MAX_SKIPPED && !self.skipped.contains(&error) {
-                self.skipped.push(error);
-            }
+            note(&mut self.skipped, error);
             // It is asked again in every rendering, for it could succeed.
             Ok(Asked { answer: Value::Null, reads: Reads { revision: true, ..Reads::default() } })
         })
@@ -173,15 +180,17 @@ impl Session {
     /// The plugin, with an instance that is configured.
     fn ready(&mut self, plugin: usize, call: &'static str) -> Result<Arc<Loaded>, CallError> {
         let loaded = self.set.plugins[plugin].clone();
+        // One that is alive is in no quarantine: a trap would have ended it.
+        if self.guests[plugin].live.is_some() {
+            return Ok(loaded);
+        }
         if let Some(cause) = loaded.health().quarantine(self.now) {
             return Err(self.error(plugin, call, cause));
         }
-        if self.guests[plugin].live.is_none() {
-            let name = self.set.facts[plugin].name.clone();
-            match self.start(plugin, &loaded, name) {
-                Ok(live) => self.guests[plugin].live = Some(live),
-                Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
-            }
+        let name = self.set.facts[plugin].name.clone();
+        match self.start(plugin, &loaded, name) {
+            Ok(live) => self.guests[plugin].live = Some(live),
+            Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
         }
         Ok(loaded)
     }
@@ -214,7 +223,9 @@ impl Session {
         settle(&mut guest.usage, state, used, &loaded);
         match result {
             Ok(answer) => {
-                loaded.health().succeeded();
+                if !std::mem::replace(&mut live.answered, true) {
+                    loaded.health().succeeded();
+                }
                 if !live.configured_by.is_empty() {
                     reads.extend(live.configured_by.clone());
                 }
@@ -268,7 +279,14 @@ impl Session {
         let state = store.data_mut();
         let configured_by = std::mem::take(&mut state.reads);
         settle(&mut guest.usage, state, used, loaded);
-        Ok(Live { exports: result?, store, configured_by })
+        Ok(Live { exports: result?, store, configured_by, answered: false })
+    }
+}
+
+/// Notes a failure once.
+fn note(told: &mut Vec<CallError>, error: CallError) {
+    if told.len() < MAX_TOLD && !told.contains(&error) {
+        told.push(error);
     }
 }
 
@@ -301,6 +319,9 @@ fn settle(usage: &mut Usage, state: &mut State, used: u64, loaded: &Loaded) {
     usage.calls += 1;
     usage.fuel = usage.fuel.saturating_add(used);
     usage.memory = usage.memory.max(state.memory);
+    if state.logs.is_empty() && state.lines_dropped == 0 {
+        return;
+    }
     usage.logs.append(&mut state.logs);
     usage.dropped_lines += std::mem::take(&mut state.lines_dropped);
     loaded.health().logged(state.lines_left);

@@ -139,6 +139,12 @@ impl PluginSet {
         all
     }
 
+    /// When a plugin of this name may be called again, if it is in quarantine or was in it last.
+    pub fn quarantine_ends(&self, name: &str) -> Option<Instant> {
+        let place = self.facts.iter().position(|facts| &*facts.name == name)?;
+        self.plugins[place].health().until()
+    }
+
     /// Begins a rendering of a snapshot of the engine.
     pub fn begin(&self, snapshot: &Snapshot, now: Instant) -> Session {
         self.session(snapshot.view.clone(), snapshot.revision, now)
@@ -185,6 +191,7 @@ fn load(
         rights,
     };
     let limits = entry.limits.clone();
+    let file = PluginFile { bytes: Arc::default(), ..file };
     let loaded =
         Loaded { file, settings, limits, compiled, functions: OnceLock::new(), health: Mutex::default() };
     Ok((loaded, facts))

@@ -1,5 +1,7 @@
 //! BIRD is away, slow, or does not do as it is told.
 
+use rustix::process::Signal;
+
 use crate::fake::Mode;
 use crate::world::{Daemon, QUICK, World, until};
 
@@ -223,4 +225,44 @@ fn bird_goes_back_unless_what_it_took_is_seen_in_force() {
     bird.set(Mode::Fine);
     daemon.ready();
     assert_eq!(bird.confirmed_and_undone().0, 2);
+}
+
+#[test]
+fn every_file_that_is_gone_comes_back_whoever_tells_bird() {
+    for reload in ["auto", "none"] {
+        let world = World::new();
+        world.bench.put("tailorbird.toml", &format!("{QUICK}reload = \"{reload}\"\n"));
+        let _birds = world.birds();
+        let daemon = world.start();
+        daemon.ready();
+        let right = world.bench.set();
+        for gone in ["bird_aggr.cfg", "bird6_ipam.cfg"] {
+            std::fs::remove_file(world.path("out").join(gone)).unwrap();
+            until("the file is there again", || (world.bench.set() == right).then_some(()));
+        }
+        std::fs::remove_dir_all(world.path("out")).unwrap();
+        std::fs::create_dir(world.path("out")).unwrap();
+        until("all files are there again", || (world.bench.set() == right).then_some(()));
+        daemon.ready();
+    }
+}
+
+#[test]
+fn what_is_read_again_and_the_same_is_neither_loaded_nor_logged() {
+    let world = World::new();
+    let birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let in_force = || daemon.log().matches("in force").count();
+    let (loads, lines) = ([birds[0].loads(), birds[1].loads()], in_force());
+    daemon.signal(Signal::HUP);
+    daemon.logs("templates reloaded");
+    daemon.logs("configuration reloaded");
+    world.bench.put("tailorbird.toml", &format!("# nothing\n{QUICK}"));
+    until("it is read", || (daemon.log().matches("configuration reloaded").count() >= 2).then_some(()));
+    world.put_peer("extra.yaml", "10.9.0.1");
+    until("a change that counts is loaded", || (birds[0].loads() > loads[0]).then_some(()));
+    daemon.ready();
+    assert_eq!([birds[0].loads(), birds[1].loads()], [loads[0] + 1, loads[1]]);
+    assert_eq!(in_force(), lines + 1, "{}", daemon.log());
 }

@@ -2,24 +2,19 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::component::Guest;
-use crate::world::{QUICK, World, until};
+use rustix::process::Signal;
 
-/// A resource of a group of its own.
-fn resource(world: &World, name: &str, template: &str) {
-    let text =
-        format!("[template]\nsrc = \"{name}.hbs\"\ndest = \"/x/{name}.txt\"\nfamily = \"v4\"\nmodel = 1\n");
-    world.bench.put(&format!("confdir/conf.d/{name}.toml"), &text);
-    world.bench.put(&format!("confdir/templates/{name}.hbs"), template);
-}
+use crate::component::Guest;
+use crate::world::{QUICK, World, put_plugin, put_template, until};
 
 #[test]
 fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     let world = World::new();
-    resource(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
-    resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
+    put_template(&world, "a", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    put_template(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
     let mut command = world.command();
     command.arg("--confdir").arg(world.path("confdir"));
     let daemon = world.start_as(command);
@@ -27,14 +22,14 @@ fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     world.shows("b.txt", "10.0.0.254 b", true);
 
     for broken in ["{{#each_item peers}}", "{{no_such_function 1}}", "{{{"] {
-        resource(&world, "b", broken);
+        put_template(&world, "b", broken);
         let reason = daemon.unready("group b.txt: failed");
         assert!(!reason.contains("group a.txt"), "{reason}");
         let address = format!("10.9.0.{}", broken.len());
         world.put_peer("extra.yaml", &address);
         world.shows("a.txt", &address, true);
         world.shows("b.txt", &address, false);
-        resource(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
+        put_template(&world, "b", "{{#each_item peers}}{{ip}} b\n{{/each_item}}");
         world.shows("b.txt", &format!("{address} b"), true);
         daemon.ready();
     }
@@ -100,12 +95,6 @@ fn a_resource_has_commands_of_its_own_and_their_end_counts() {
 
 fn with_plugin(path: &str, daemon: &str) -> String {
     format!("[[plugin]]\npath = \"{path}\"\n{daemon}")
-}
-
-/// Replaced as a whole: a half-written component is another test's business.
-fn put_plugin(world: &World, name: &str, component: &[u8]) {
-    fs::write(world.path("new.wasm"), component).unwrap();
-    fs::rename(world.path("new.wasm"), world.path(name)).unwrap();
 }
 
 #[test]
@@ -182,6 +171,106 @@ fn a_configuration_with_a_mistake_is_no_beginning() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("tailorbird.toml") && said.contains("quite"), "{said}");
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_plugin_that_is_being_read() {
+    let world = World::new();
+    let _birds = world.birds();
+    // More than any test takes.
+    let limits = "[plugin.limits]\nfuel_per_call = 100000000000\nfuel_per_rendering = 1000000000000\n";
+    let guest = Guest::new("p", "filter-plugin");
+    put_plugin(&world, "p.wasm", &guest.component());
+    world.bench.put("tailorbird.toml", &with_plugin("p.wasm", &format!("{limits}{QUICK}")));
+    let mut daemon = world.start();
+    daemon.ready();
+    put_plugin(&world, "p.wasm", &guest.configure("(loop $on (br $on)) (i32.const 1024)").component());
+    until("the plugin is being read", || {
+        let threads = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
+        let busy = threads.filter_map(Result::ok).any(|thread| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            let Some((name, rest)) = stat.rsplit_once(')') else { return false };
+            // The time in user mode, in hundredths of a second.
+            let time = rest.split_whitespace().nth(11).and_then(|time| time.parse::<u64>().ok());
+            name.ends_with("(configuration") && time >= Some(20)
+        });
+        busy.then_some(())
+    });
+    // Meanwhile all else goes on.
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    let begin = Instant::now();
+    daemon.signal(Signal::TERM);
+    assert!(daemon.end().success());
+    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_waited_for() {
+    let world = World::new();
+    let _birds = world.birds();
+    let made = Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    assert!(made.success());
+    let daemon = world.start();
+    daemon.ready();
+    for configuration in [
+        with_plugin("pipe", QUICK),
+        format!("[plugins]\nkeys = [\"pipe\"]\n{QUICK}"),
+        with_plugin("p.wasm", &format!("[plugins]\nkeys = [\"key.pem\"]\n{QUICK}")),
+    ] {
+        world.bench.put("key.pem", KEY);
+        put_plugin(&world, "p.wasm", &Guest::new("p", "filter-plugin").component());
+        if !world.path("p.wasm.sig").exists() {
+            fs::hard_link(world.path("pipe"), world.path("p.wasm.sig")).unwrap();
+        }
+        world.bench.put("tailorbird.toml", &configuration);
+        let reason = daemon.unready("configuration: ");
+        assert!(reason.contains("no regular file"), "{reason}");
+        world.bench.put("tailorbird.toml", QUICK);
+        daemon.ready();
+    }
+}
+
+/// A public key, that of RFC 8410.
+const KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+
+#[test]
+fn keys_are_followed() {
+    let world = World::new();
+    let _birds = world.birds();
+    world.bench.put("key.pem", KEY);
+    world.bench.put("tailorbird.toml", &format!("[plugins]\nkeys = [\"key.pem\"]\n{QUICK}"));
+    let daemon = world.start();
+    daemon.ready();
+    world.bench.put("key.pem", "no key");
+    daemon.unready("plugins.keys: ");
+    world.bench.put("key.pem", KEY);
+    daemon.ready();
+    // Also one that only the file of now names, and that is not there yet.
+    world.bench.put("tailorbird.toml", &format!("[plugins]\nkeys = [\"other.pem\"]\n{QUICK}"));
+    daemon.unready("other.pem");
+    world.bench.put("other.pem", KEY);
+    daemon.ready();
+}
+
+#[test]
+fn a_reload_command_gets_its_own_file_and_one_without_runs_once() {
+    let world = World::new();
+    let told = world.path("told");
+    for (name, command) in [("a", "{{src}}"), ("b", "all"), ("c", "{{.src}}"), ("d", "all")] {
+        put_template(&world, name, "{{node.name}}\n");
+        let resource = world.path(&format!("confdir/conf.d/{name}.toml"));
+        let text = fs::read_to_string(&resource).unwrap();
+        let more = format!("group = \"g\"\nreload_cmd = \"echo {command} >> {}\"\n", told.display());
+        fs::write(resource, text + &more).unwrap();
+    }
+    let mut command = world.command();
+    command.arg("--confdir").arg(world.path("confdir"));
+    let daemon = world.start_as(command);
+    daemon.ready();
+    let told = fs::read_to_string(told).unwrap();
+    let file = |name: &str| world.path(&format!("out/{name}.txt")).display().to_string();
+    assert_eq!(told.lines().collect::<Vec<&str>>(), [&*file("a"), "all", &*file("c")]);
 }
 
 #[test]

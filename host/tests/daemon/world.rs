@@ -125,6 +125,20 @@ pub(crate) fn peer(address: &str) -> String {
     )
 }
 
+/// Replaced as a whole: a half-written component is another test's business.
+pub(crate) fn put_plugin(world: &World, name: &str, component: &[u8]) {
+    fs::write(world.path("new.wasm"), component).unwrap();
+    fs::rename(world.path("new.wasm"), world.path(name)).unwrap();
+}
+
+/// A resource of a group of its own.
+pub(crate) fn put_template(world: &World, name: &str, template: &str) {
+    let text =
+        format!("[template]\nsrc = \"{name}.hbs\"\ndest = \"/x/{name}.txt\"\nfamily = \"v4\"\nmodel = 1\n");
+    world.bench.put(&format!("confdir/conf.d/{name}.toml"), &text);
+    world.bench.put(&format!("confdir/templates/{name}.hbs"), template);
+}
+
 /// A daemon that runs; it is killed with this value.
 pub(crate) struct Daemon {
     child: Child,
@@ -148,10 +162,17 @@ impl Daemon {
 
     /// Asks; the code, the head and the body.
     pub(crate) fn ask(&self, method: &str, path: &str) -> (u16, String, String) {
+        self.say(method, path, "")
+    }
+
+    /// Asks with a body.
+    pub(crate) fn say(&self, method: &str, path: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

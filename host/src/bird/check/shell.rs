@@ -7,6 +7,11 @@ use super::{CheckError, SOURCE_VARIABLE};
 
 const PLACEHOLDERS: [&str; 2] = ["{{.src}}", "{{src}}"];
 
+/// Whether a command is about a file.
+pub(super) fn names_source(command: &str) -> bool {
+    PLACEHOLDERS.iter().any(|text| command.contains(text)) || command.contains(SOURCE_VARIABLE)
+}
+
 /// The command with the file in the place of its placeholders; see `Check::Command`.
 pub(super) fn place_source(command: &str, file: &Path) -> Result<OsString, CheckError> {
     let variable = format!("\"${SOURCE_VARIABLE}\"");
