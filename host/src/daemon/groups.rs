@@ -13,7 +13,7 @@ use super::guard::{Guard, Having, Limits};
 use super::loader::{Loaded, Loader};
 use super::schedule::Backoff;
 use super::status::GroupStatus;
-use crate::delivery::{Group, Verdict};
+use crate::delivery::{BIRD_AWAY, Group, Verdict};
 use crate::engine::{CollectionId, Snapshot};
 use crate::stage::{Options, StageError};
 
@@ -300,6 +300,9 @@ impl Progress {
         let (_, verdict) = delivered.map_err(|error| {
             (if matches!(error, StageError::Check { .. }) { "check" } else { "stage" }, error.to_string())
         })?;
+        if verdict == Verdict::Unchecked(BIRD_AWAY) {
+            tracing::warn!(group = group.name, "{BIRD_AWAY}: its files are put in place unchecked");
+        }
         self.written = Some(means.revision);
         self.having = will_have;
         if self.current {

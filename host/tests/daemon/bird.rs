@@ -182,6 +182,7 @@ fn without_a_program_the_bird_that_runs_checks_the_files() {
     let daemon = without_programs(&world);
     // It needs the files to begin.
     world.shows("bird.cfg", "10.0.0.254", true);
+    daemon.logs("put in place unchecked");
     let [bird, _six] = world.birds();
     daemon.ready();
     assert_eq!(bird.checks(), 0);

@@ -43,6 +43,56 @@ fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
     daemon.ready();
 }
 
+#[test]
+fn a_resource_has_commands_of_its_own_and_their_end_counts() {
+    let world = World::new();
+    let script = |name: &str, text: &str| world.bench.daemon(name, text);
+    let at = |name: &str| world.path("birds").join(name).display().to_string();
+    let put = |commands: &str| {
+        let text = format!(
+            "[template]\nsrc = \"a.hbs\"\ndest = \"/x/a.txt\"\nfamily = \"v4\"\nmodel = 1\n{commands}"
+        );
+        world.bench.put("confdir/conf.d/a.toml", &text);
+    };
+    world.bench.put("confdir/templates/a.hbs", "{{#each_item peers}}{{ip}}\n{{/each_item}}");
+    put(&format!("check_cmd = \"{} {{{{src}}}}\"\nreload_cmd = \"{}\"\n", at("check"), at("reload")));
+    let runs = world.path("runs");
+    let count = format!("echo >> {}", runs.display());
+    script("check", "exit 0");
+    script("reload", &count);
+    let mut command = world.command();
+    command.arg("--confdir").arg(world.path("confdir"));
+    let daemon = world.start_as(command);
+    daemon.ready();
+    let times = || fs::read_to_string(&runs).unwrap_or_default().lines().count();
+    assert_eq!(times(), 1);
+
+    script("check", "grep -q 10.9.0.1 \"$1\" && { echo not this; exit 1; }; exit 0");
+    world.put_peer("extra.yaml", "10.9.0.1");
+    daemon.unready("not this");
+    assert_eq!(daemon.group("a.txt")["step"], "check");
+    world.shows("a.txt", "10.9.0.1", false);
+    assert_eq!(times(), 1);
+    script("check", "exit 0");
+    daemon.ready();
+    assert_eq!(times(), 2);
+
+    for (address, wrong, told) in [
+        ("10.9.0.2", "echo cannot; exit 3", "cannot"),
+        ("10.9.0.3", "exec sleep 1000", "did not end within 1s"),
+        ("10.9.0.4", "kill -9 $$", "group a.txt: failed at reload"),
+    ] {
+        script("reload", wrong);
+        world.put_peer("extra.yaml", address);
+        daemon.unready(told);
+        assert_eq!(daemon.group("a.txt")["step"], "reload", "{told}");
+        world.shows("a.txt", address, true);
+        script("reload", &count);
+        daemon.ready();
+    }
+    assert_eq!(times(), 5);
+}
+
 fn with_plugin(path: &str, daemon: &str) -> String {
     format!("[[plugin]]\npath = \"{path}\"\n{daemon}")
 }
