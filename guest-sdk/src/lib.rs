@@ -63,7 +63,7 @@ pub use filter::{Decision, Destination, Filter, Operation, PrefixRange, Route, R
 pub use functions::{
     Callable, FromValue, Function, Functions, IntoAnswer, IntoValue, Json, ParameterKind, Value, WithKv,
 };
-pub use kv::{Kv, Page, Row};
+pub use kv::{Kv, Memory, Page, Row};
 pub use manifest::{CONTRACT, Manifest};
 pub use peering::Peering;
 pub use peers::{Addition, Candidate, Change, ClusterIdChoice, Node, Peers, Request, Selection};

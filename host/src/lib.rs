@@ -18,6 +18,7 @@
 //! - [`watch`]: notices that files changed;
 //! - [`configuration`]: the operator's file;
 //! - [`environment`]: what the environment of existing deployments says;
+//! - [`explain`]: why a session or a route is there, or is not;
 //! - [`cli`]: the command line.
 
 pub mod bird;
@@ -27,6 +28,7 @@ pub mod daemon;
 pub mod delivery;
 pub mod engine;
 pub mod environment;
+pub mod explain;
 pub mod manifest;
 pub mod pipeline;
 pub mod plugin;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::{self, Destination, Group, SameDestination};
 use crate::engine::{Changes, Engine, Event, Snapshot};
+use crate::explain::{Explanation, Query, State, explain};
 use crate::plugin::{LoadError, PluginSet, Session, Usage};
 use crate::policy::{Abandoned, CallError, Overlay};
 use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
@@ -178,17 +179,21 @@ impl Pipeline {
         }
     }
 
+    /// Explains the state of the engine, with what plugins made of it when they were asked last.
+    pub fn explain(&self, query: &Query) -> Explanation {
+        explain(&State::new(&self.engine, &self.overlay, !self.plugins.facts().is_empty()), query)
+    }
+
     /// Renders all files at the engine's snapshot.
     ///
     /// # Errors
     /// [`Unrendered`]; what was rendered last still holds, and the next rendering begins where this one did.
     pub fn render(&mut self, to: &Destination, now: Instant) -> Result<Rendered, Unrendered> {
         let snapshot = self.engine.snapshot();
-        let changes = self.changes.clone();
-        let derived =
-            render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)?;
-        self.changes = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
-        Ok(derived)
+        // Without them, after an error, the next rendering finds by itself what differs.
+        let none = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+        let changes = std::mem::replace(&mut self.changes, none);
+        render_with(snapshot, changes, &self.plugins, &mut self.overlay, &mut self.templates, to, now)
     }
 
     /// Puts plugins and templates in the place of those in use, untried: for a time when nothing can be rendered yet.
@@ -217,6 +222,23 @@ impl Pipeline {
         );
         self.render(to, now).inspect_err(|_| (self.plugins, self.templates, self.overlay, self.changes) = old)
     }
+}
+
+/// Explains the state of an engine, with what plugins make of it; they are asked for it. Failures of theirs are returned.
+pub fn explain_once(
+    engine: &Engine,
+    plugins: &PluginSet,
+    query: &Query,
+    now: Instant,
+) -> (Explanation, Vec<CallError>) {
+    let snapshot = engine.snapshot();
+    let all = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+    let mut overlay = Overlay::new();
+    let failures = match overlay.derive(snapshot, all, &mut plugins.begin(snapshot, now)) {
+        Ok(derived) => derived.errors,
+        Err(abandoned) => abandoned.errors,
+    };
+    (explain(&State::new(engine, &overlay, !plugins.facts().is_empty()), query), failures)
 }
 
 /// Renders a snapshot of an engine once.

@@ -1,9 +1,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Kv, Page, Row};
+use crate::{Kv, Memory, Page, Row};
 
-/// A view of the cluster for tests. It writes down what is read.
+/// A view of the cluster for tests, as one call has it. It writes down what is read.
 ///
 /// ```
 /// use tailorbird_guest::Kv;
@@ -13,12 +13,13 @@ use crate::{Kv, Page, Row};
 /// assert_eq!(kv.get("/calico/bgp/v1/global/as_num").as_deref(), Some("64512"));
 /// assert!(kv.reads().keys.contains("/calico/bgp/v1/global/as_num"));
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct MockKv {
     rows: BTreeMap<String, String>,
     revision: u64,
     wants: Option<&'static [&'static str]>,
     reads: RefCell<Reads>,
+    memory: Memory,
 }
 
 /// What was read.
@@ -41,7 +42,7 @@ impl MockKv {
     /// With a key.
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.rows.insert(key.into(), value.into());
-        self
+        Self { memory: Memory::default(), ..self }
     }
 
     /// At a revision; it is 0 otherwise.
@@ -100,6 +101,10 @@ impl Kv for MockKv {
     fn revision(&self) -> u64 {
         self.reads.borrow_mut().revision = true;
         self.revision
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.memory
     }
 }
 

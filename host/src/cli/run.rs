@@ -24,7 +24,7 @@ use crate::syncer::{Files, Syncer, Workloads};
 use crate::types::Name;
 
 /// Where the daemon answers HTTP unless told otherwise.
-const HTTP: &str = "127.0.0.1:9179";
+pub(super) const HTTP: &str = "127.0.0.1:9179";
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -151,7 +151,7 @@ pub(super) struct ConfirmArgs {
 }
 
 pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
-    let status = ask(args.http, "GET", "/status", "")?;
+    let status = ask_json(args.http, "GET", "/status", "")?;
     let mut ids = Vec::new();
     for group in status["groups"].as_array().into_iter().flatten() {
         let text = |field: &str| group[field].as_str();
@@ -170,15 +170,15 @@ pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
         output::print("nothing is held\n")?;
         return Ok(Exit::Done);
     }
-    let answer = ask(args.http, "POST", "/confirm", &ids.join("\n"))?;
+    let answer = ask_json(args.http, "POST", "/confirm", &ids.join("\n"))?;
     let groups: Vec<&str> =
         answer["confirmed"].as_array().into_iter().flatten().filter_map(|group| group.as_str()).collect();
     output::print(&format!("let through: {}\n", groups.join(", ")))?;
     Ok(Exit::Done)
 }
 
-/// Asks a daemon on this machine; its answer.
-fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<serde_json::Value> {
+/// Asks a daemon on this machine; the body of its answer.
+pub(super) fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<String> {
     let time = Duration::from_secs(15);
     let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
     let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;
@@ -197,5 +197,16 @@ fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Res
     if head.split_whitespace().nth(1) != Some("200") {
         bail!("the daemon at {address} refuses: {}", body.trim());
     }
-    serde_json::from_str(body).map_err(|_| stranger())
+    Ok(body.to_owned())
+}
+
+/// The same for an answer that is JSON.
+pub(super) fn ask_json(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> anyhow::Result<serde_json::Value> {
+    serde_json::from_str(&ask(address, method, path, body)?)
+        .map_err(|_| anyhow!("{address}: this is no tailorbird daemon"))
 }

@@ -15,6 +15,7 @@ mod config;
 mod facts;
 mod filters;
 mod hash;
+mod inquiry;
 mod keys;
 pub mod model;
 mod nodes;
@@ -36,12 +37,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+pub(crate) use batch::{EXCLUDE_LABEL, NoMesh};
 pub use facts::Cluster;
 pub(crate) use facts::MeshFacts;
+pub(crate) use inquiry::{Claimant, PasswordState};
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
 pub use nodes::Node;
+pub(crate) use nodes::Presence;
+pub(crate) use peerings::{NoPeering, NotSelected, Pass};
+pub(crate) use pools::NoBlock;
 pub use reports::{Report, Severity};
-pub(crate) use sessions::{Own, client_of, session_name, waits_for};
+pub(crate) use routes::{Advertised, List, NoRange, NotAdvertised, Role, ServiceKey};
+pub(crate) use sessions::{NoSession, Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::{Revealed, View};
 
@@ -56,7 +63,7 @@ use nodes::Nodes;
 use peerings::{PeeringKey, Peerings};
 use pools::{Blocks, Pools};
 use reports::Reports;
-use routes::{Advertising, Routes, ServiceKey};
+use routes::{Advertising, Routes};
 use secrets::Secrets;
 use selectors::Selectors;
 use sessions::Mesh;

@@ -106,7 +106,7 @@ impl Interfaces {
 /// A component that is a plugin as far as can be told without compiling it.
 #[derive(Debug, Clone)]
 pub struct PluginFile {
-    /// The component.
+    /// The component; nothing in a set of plugins, which has it compiled.
     pub bytes: Arc<[u8]>,
     /// Its digest.
     pub digest: Digest,

@@ -74,6 +74,8 @@ struct Live {
     exports: Exports,
     /// What `configure` read: every answer depends on it.
     configured_by: Reads,
+    /// Whether it has given an answer since it was made.
+    answered: bool,
 }
 
 /// The exports of an instance.
@@ -178,15 +180,17 @@ impl Session {
     /// The plugin, with an instance that is configured.
     fn ready(&mut self, plugin: usize, call: &'static str) -> Result<Arc<Loaded>, CallError> {
         let loaded = self.set.plugins[plugin].clone();
+        // One that is alive is in no quarantine: a trap would have ended it.
+        if self.guests[plugin].live.is_some() {
+            return Ok(loaded);
+        }
         if let Some(cause) = loaded.health().quarantine(self.now) {
             return Err(self.error(plugin, call, cause));
         }
-        if self.guests[plugin].live.is_none() {
-            let name = self.set.facts[plugin].name.clone();
-            match self.start(plugin, &loaded, name) {
-                Ok(live) => self.guests[plugin].live = Some(live),
-                Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
-            }
+        let name = self.set.facts[plugin].name.clone();
+        match self.start(plugin, &loaded, name) {
+            Ok(live) => self.guests[plugin].live = Some(live),
+            Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
         }
         Ok(loaded)
     }
@@ -219,7 +223,9 @@ impl Session {
         settle(&mut guest.usage, state, used, &loaded);
         match result {
             Ok(answer) => {
-                loaded.health().succeeded();
+                if !std::mem::replace(&mut live.answered, true) {
+                    loaded.health().succeeded();
+                }
                 if !live.configured_by.is_empty() {
                     reads.extend(live.configured_by.clone());
                 }
@@ -273,7 +279,7 @@ impl Session {
         let state = store.data_mut();
         let configured_by = std::mem::take(&mut state.reads);
         settle(&mut guest.usage, state, used, loaded);
-        Ok(Live { exports: result?, store, configured_by })
+        Ok(Live { exports: result?, store, configured_by, answered: false })
     }
 }
 
@@ -313,6 +319,9 @@ fn settle(usage: &mut Usage, state: &mut State, used: u64, loaded: &Loaded) {
     usage.calls += 1;
     usage.fuel = usage.fuel.saturating_add(used);
     usage.memory = usage.memory.max(state.memory);
+    if state.logs.is_empty() && state.lines_dropped == 0 {
+        return;
+    }
     usage.logs.append(&mut state.logs);
     usage.dropped_lines += std::mem::take(&mut state.lines_dropped);
     loaded.health().logged(state.lines_left);

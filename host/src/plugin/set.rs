@@ -191,6 +191,7 @@ fn load(
         rights,
     };
     let limits = entry.limits.clone();
+    let file = PluginFile { bytes: Arc::default(), ..file };
     let loaded =
         Loaded { file, settings, limits, compiled, functions: OnceLock::new(), health: Mutex::default() };
     Ok((loaded, facts))

@@ -1,6 +1,7 @@
 //! `filter.advertise`: what becomes of the routes that start here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub(super) enum Destination {
     Address(IpAddr),
 }
 
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BgpPeer(name) => write!(f, "BGPPeer {name}"),
+            Self::Address(ip) => write!(f, "{ip}"),
+        }
+    }
+}
+
 /// What one plugin said of all routes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Advertising {
@@ -49,7 +59,7 @@ pub(super) fn origins(snapshot: &Snapshot) -> Origins {
 }
 
 /// The items that differ, each with what a plugin is told of it before and after.
-pub(super) fn changed_origins<'a>(
+fn changed_origins<'a>(
     old: &'a Origins,
     new: &'a Origins,
 ) -> impl Iterator<Item = (ItemKey, Option<&'a Item>, Option<&'a Item>)> {
@@ -98,19 +108,16 @@ impl Advertising {
         plugins: &mut dyn Plugins,
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
+        let mut differ = Vec::new();
         for (key, old, new) in changed_origins(&self.origins, new) {
             match (old.and_then(facts), new.and_then(facts)) {
                 (_, None) => self.ledger.gone(&key),
                 (Some(old), Some(new)) if old == new => {}
-                (_, Some(_)) => self.ledger.changed(&key),
+                (_, Some(_)) => differ.push(key),
             }
         }
+        self.ledger.changed(differ);
         self.origins = new.clone();
-        let all = Family::ALL.into_iter().flat_map(|family| {
-            COLLECTIONS.into_iter().enumerate().flat_map(move |(at, id)| {
-                new[family.index()][at].keys().map(move |key| (family, id, key.clone()))
-            })
-        });
         let ask = |keys: &[ItemKey]| {
             let Asked { answer, reads } = plugins.advertise(plugin, &request(keys, new))?;
             let decisions = validate(&answer, keys.len()).map_err(|cause| CallError {
@@ -122,7 +129,7 @@ impl Advertising {
                 decisions.into_iter().map(|(place, decision)| (keys[place].clone(), Arc::new(decision)));
             Ok(Asked { answer: answer.collect(), reads })
         };
-        self.ledger.update(about, snapshot, all, ask, changed)
+        self.ledger.update(about, snapshot, ask, changed)
     }
 }
 

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -171,9 +172,22 @@ impl Reads {
 
     /// Whether anything that was read may be another than at a revision of the view.
     pub fn changed_since(&self, revision: u64, view: &View) -> bool {
-        let changed = |path: &Arc<str>| view.revision_of(path) > revision;
-        self.revision || self.keys.iter().any(changed) || self.paths.iter().any(changed)
+        self.revision || any_changed(&self.keys, revision, view) || any_changed(&self.paths, revision, view)
     }
+}
+
+/// Whether any of some paths changed. What lies in a folder that did not is passed over as a whole, so that a change
+/// elsewhere costs little however much was read.
+fn any_changed(paths: &BTreeSet<Arc<str>>, since: u64, view: &View) -> bool {
+    let mut next = paths.first();
+    while let Some(path) = next {
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]).chain([&**path]);
+        let Some(folder) = { folders }.find(|folder| view.revision_of(folder) <= since) else { return true };
+        // The character behind `/` is `0`: no path in the folder is as great as that.
+        let end = if folder.len() < path.len() { format!("{folder}0") } else { format!("{path}\0") };
+        next = paths.range::<str, _>((Bound::Included(&*end), Bound::Unbounded)).next();
+    }
+    false
 }
 
 /// Why a plugin gave no answer that can be used.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::advertise::{Decision, Destination, Origins, changed_origins, facts, origin};
+use super::advertise::{COLLECTIONS, Decision, Destination, Origins, facts, origin};
 use super::ledger::{Ledger, Verdict};
 use super::{ItemKey, Items, differences, peer};
 use crate::bird::Export;
@@ -30,6 +30,33 @@ struct Addresses {
     by_peer: BTreeMap<(Family, Name), BTreeMap<IpAddr, usize>>,
 }
 
+/// Takes the items of a collection as they are now: those of which nothing is said stay as they are, and the others must be
+/// placed. What was said in this round is `dirty` already.
+fn take(
+    old: &Items,
+    new: &Items,
+    mut routes: Option<&mut Items>,
+    (family, id): (Family, CollectionId),
+    ledgers: &[&Ledger<Decision>],
+    dirty: &mut BTreeSet<ItemKey>,
+) {
+    if old.is_empty() {
+        if let Some(routes) = routes {
+            *routes = new.clone();
+        }
+        return;
+    }
+    for (name, _, item) in differences(old, new) {
+        let key = (family, id, name.clone());
+        let said = ledgers.iter().any(|ledger| ledger.get(&key).is_some());
+        match (item, &mut routes) {
+            (Some(item), Some(routes)) if !said => drop(routes.insert(name.clone(), item.clone())),
+            (Some(_), None) if !said => {}
+            _ => drop(dirty.insert(key)),
+        }
+    }
+}
+
 impl Originated {
     /// Computes the routes that differ from before, and the ones in `dirty`, of which something else was said.
     pub(super) fn update(
@@ -39,7 +66,13 @@ impl Originated {
         ledgers: &[&Ledger<Decision>],
         dirty: &mut BTreeSet<ItemKey>,
     ) {
-        dirty.extend(changed_origins(&self.input, origins).map(|(key, ..)| key));
+        for family in Family::ALL {
+            for (at, id) in COLLECTIONS.into_iter().enumerate() {
+                let (old, new) = (&self.input[family.index()][at], &origins[family.index()][at]);
+                let routes = (id == CollectionId::Routes).then_some(&mut self.routes[family.index()]);
+                take(old, new, routes, (family, id), ledgers, dirty);
+            }
+        }
         self.input = origins.clone();
         if self.addresses.update(sessions) {
             dirty.extend(self.restricted.iter().cloned());

@@ -48,6 +48,7 @@ impl Ruling {
         changed: &mut BTreeSet<ItemKey>,
     ) -> Result<(), CallError> {
         let own_as = Family::ALL.map(|family| request::own_as(&snapshot.cluster, family));
+        let mut differ = Vec::new();
         for family in Family::ALL {
             let (old, new) = (&self.sessions[family.index()], &sessions[family.index()]);
             for (key, old, new) in differences(old, new) {
@@ -55,14 +56,14 @@ impl Ruling {
                 match (old.and_then(|old| peer(old)), new.and_then(|new| peer(new))) {
                     (_, None) => self.ledger.gone(&item),
                     (Some(old), Some(new)) if request::same_peering(old, new) => {}
-                    (_, Some(_)) => self.ledger.changed(&item),
+                    (_, Some(_)) => differ.push(item),
                 }
             }
         }
-        let all = || keys(sessions);
         if self.own_as != Some(own_as) {
-            all().for_each(|key| self.ledger.changed(&key));
+            differ.extend(keys(sessions));
         }
+        self.ledger.changed(differ);
         self.sessions = sessions.clone();
         self.own_as = Some(own_as);
         let ask = |keys: &[ItemKey]| {
@@ -77,7 +78,7 @@ impl Ruling {
             let answer = ruled.into_iter().map(|(place, ruled)| (keys[place].clone(), Arc::new(ruled)));
             Ok(Asked { answer: answer.collect(), reads })
         };
-        self.ledger.update(facts, snapshot, all(), ask, changed)
+        self.ledger.update(facts, snapshot, ask, changed)
     }
 }
 

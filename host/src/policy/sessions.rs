@@ -48,20 +48,30 @@ impl Sessions {
         common: Common,
         dirty: &mut BTreeSet<ItemKey>,
     ) {
+        let mut keys: Vec<ItemKey> = std::mem::take(dirty).into_iter().collect();
         for family in Family::ALL {
             let (old, new) = (&self.input[family.index()], &sessions[family.index()]);
+            let policies = common.policies[family.index()];
             let all = common.cluster_id != self.common.cluster_id
-                || common.policies[family.index()] != self.common.policies[family.index()];
+                || policies != self.common.policies[family.index()]
+                || old.is_empty() && (policies || common.cluster_id.is_some());
             let differ = differences(old, new).map(|(key, ..)| key);
             let key = |key: &Arc<str>| (family, CollectionId::Peers, key.clone());
-            dirty.extend(differ.map(key));
+            if old.is_empty() {
+                // What rules were made for is among the keys already.
+                self.out[family.index()] = new.clone();
+            } else {
+                keys.extend(differ.map(key));
+            }
             if all {
-                dirty.extend(new.keys().map(key));
+                keys.extend(new.keys().map(key));
             }
         }
+        keys.sort();
+        keys.dedup();
         self.input = sessions.clone();
         self.common = common;
-        for key in std::mem::take(dirty) {
+        for key in keys {
             self.place(key, rulings);
         }
     }

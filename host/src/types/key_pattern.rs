@@ -20,9 +20,21 @@ impl KeyPattern {
 
     /// Whether it covers a key.
     pub fn covers(&self, key: &str) -> bool {
-        // The root has no segment.
-        let mut key = key.split('/').skip(1);
-        self.segments().all(|wanted| key.next().is_some_and(|segment| wanted == "*" || wanted == segment))
+        // Keys of thousands of nodes are looked at: byte by byte, and most end at the first that differs.
+        let mut key = key.find('/').map_or(&[][..], |at| &key.as_bytes()[at..]);
+        let mut wanted = self.text.as_bytes();
+        while let Some((slash, rest)) = wanted.split_first() {
+            if *slash == b'*' {
+                let segment = key.iter().position(|byte| *byte == b'/').unwrap_or(key.len());
+                (wanted, key) = (rest, &key[segment..]);
+                continue;
+            }
+            match key.split_first() {
+                Some((own, behind)) if own == slash => (wanted, key) = (rest, behind),
+                _ => return false,
+            }
+        }
+        key.first().is_none_or(|own| *own == b'/')
     }
 
     /// Whether it covers every key that another pattern covers.

@@ -13,6 +13,7 @@ mod bird;
 mod clock;
 mod configuration;
 mod disk;
+mod explain;
 mod fake;
 mod guard;
 mod http;

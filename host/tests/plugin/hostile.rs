@@ -67,6 +67,13 @@ fn memory_that_is_too_large_from_the_start_does_not_load() {
 fn a_table_that_is_too_large_does_not_load() {
     let told = Plugins::of(&[Guest::function("tables", NOTHING).more("(table 30000 funcref)")]).refusal();
     assert!(told.contains("table"), "{told}");
+    // Neither what the operator wants, nor what is there for all, is left out.
+    let table = |size: u32| {
+        let guest = Guest::function("tables", NOTHING).more(&format!("(table {size} funcref)"));
+        Plugins::new().with(&guest, |entry| entry.limits.table_elements = 100)
+    };
+    assert!(table(200).refusal().contains("asked for a table of 200 and may have 100"));
+    assert!(table(100).try_load().is_ok());
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod component;
 mod building;
 mod configuration;
 mod golden;
+mod hostile;
 mod inspect;
 mod measure;
 mod new;

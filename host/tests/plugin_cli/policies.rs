@@ -12,7 +12,7 @@ use crate::put;
 const CIDR: &str = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\n\
                     spec: {serviceClusterIPs: [{cidr: 10.96.0.0/12}]}\n";
 
-fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let bench = Bench::new();
     bench.put("objects/configuration.yaml", CIDR);
     bench
@@ -33,14 +33,14 @@ fn number(at: u32, value: u32) -> String {
 }
 
 /// A plugin that drops a candidate and is a reflector with the cluster id 1.2.3.4.
-fn dropping(candidate: u32) -> Guest {
+pub(crate) fn dropping(candidate: u32) -> Guest {
     let cluster_id = number(2068, 2) + &number(2072, 0x0102_0304);
     let body = number(3000, candidate) + &list(28, 3000, 1) + &cluster_id + "(i32.const 2048)";
     Guest::new("picky", "peers-plugin").body("peers#select", &body)
 }
 
 /// A plugin that refuses whatever comes in on the first session.
-fn refusing() -> Guest {
+pub(crate) fn refusing() -> Guest {
     let rules = list(4, 3000, 1) + "(i32.store8 (i32.const 3080) (i32.const 1))";
     let sets = number(3204, 1) + &list(36, 3200, 1);
     let assignments = list(44, 3300, 1);
@@ -144,7 +144,7 @@ fn every_command_works_with_the_plugins() {
 }
 
 /// All files in the destination, with what tells that one was written.
-fn traces(bench: &Bench) -> BTreeMap<String, (String, u64)> {
+pub(crate) fn traces(bench: &Bench) -> BTreeMap<String, (String, u64)> {
     use std::os::unix::fs::MetadataExt;
     let inode = |name: &str| std::fs::metadata(bench.out().join(name)).unwrap().ino();
     read_set(&bench.out()).into_iter().map(|(name, text)| (name.clone(), (text, inode(&name)))).collect()

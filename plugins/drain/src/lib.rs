@@ -84,12 +84,17 @@ impl Filter for Drain {
             return Ok(RuleSet::default());
         }
         Ok(match direction {
-            Direction::Export if self.drains(kv)? => self.export.clone(),
+            Direction::Export if kv.memory().once(|| Drains(self.drains(kv))).0.clone()? => {
+                self.export.clone()
+            }
             Direction::Import if self.settings.import => self.import.clone(),
             Direction::Export | Direction::Import => RuleSet::default(),
         })
     }
 }
+
+/// Whether this node is going down: the same for all sessions.
+struct Drains(Result<bool, String>);
 
 impl Drain {
     /// Whether this node is going down.

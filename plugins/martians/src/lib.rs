@@ -5,23 +5,22 @@ mod bogons;
 mod cluster;
 mod settings;
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tailorbird_guest::{Direction, Family, Filter, Kv, Peering, Policy, Prefix, PrefixRange, Rule, RuleSet};
 
 pub use settings::Settings;
 
-/// Rules, and the prefixes of the cluster that they were made of.
-type Made = (Vec<Prefix>, RuleSet);
-
 /// The policy.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Martians {
     settings: Settings,
-    /// The last rules of each family and the prefixes of the cluster that they were made of, since sessions share rules.
-    made: [RefCell<Option<Made>>; 2],
 }
+
+/// The rules of each family: the same for all its sessions.
+#[derive(Default)]
+struct Rules([OnceCell<RuleSet>; 2]);
 
 impl Policy for Martians {
     type Settings = Settings;
@@ -29,7 +28,7 @@ impl Policy for Martians {
     fn configure(settings: Settings) -> Result<Self, String> {
         match settings.fault() {
             Some(fault) => Err(fault),
-            None => Ok(Self { settings, made: Default::default() }),
+            None => Ok(Self { settings }),
         }
     }
 }
@@ -40,19 +39,15 @@ impl Filter for Martians {
             return Ok(RuleSet::default());
         }
         let family = peering.family();
-        let own = match self.settings.allow_cluster {
-            true => Vec::new(),
-            false => cluster::own_prefixes(kv, family),
-        };
-        let mut made = self.made[usize::from(family == Family::V6)].borrow_mut();
-        if let Some((of, rules)) = &*made
-            && *of == own
-        {
-            return Ok(rules.clone());
-        }
-        let rules = self.make(family, &own);
-        *made = Some((own, rules.clone()));
-        Ok(rules)
+        let rules = kv.memory().once(Rules::default);
+        let made = rules.0[usize::from(family == Family::V6)].get_or_init(|| {
+            let own = match self.settings.allow_cluster {
+                true => Vec::new(),
+                false => cluster::own_prefixes(kv, family),
+            };
+            self.make(family, &own)
+        });
+        Ok(made.clone())
     }
 }
 

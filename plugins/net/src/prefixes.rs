@@ -19,12 +19,13 @@ impl FromValue for Net {
 
     fn from_value(value: Value) -> Result<Self, String> {
         let text = String::from_value(value)?;
-        match text.parse::<IpAddr>() {
-            Ok(address) => Ok(Self(Prefix::host(address), true)),
-            Err(_) => text.parse().map(|prefix| Self(prefix, false)).map_err(|_| {
-                format!("`{text}` is neither a prefix (as `10.0.0.0/8` or `2001:db8::/32`) nor an address")
-            }),
-        }
+        let net = match text.contains('/') {
+            true => text.parse().ok().map(|prefix| Self(prefix, false)),
+            false => text.parse().ok().map(|address| Self(Prefix::host(address), true)),
+        };
+        net.ok_or_else(|| {
+            format!("`{text}` is neither a prefix (as `10.0.0.0/8` or `2001:db8::/32`) nor an address")
+        })
     }
 }
 

@@ -23,11 +23,13 @@ pub(crate) struct Member<'a> {
     pub(crate) group: usize,
     /// Whether the operator chose it as a reflector: by the label, or by a cluster id of its own.
     pub(crate) chosen: bool,
+    /// Whether it has an address of each family.
+    has: [bool; 2],
 }
 
 impl Member<'_> {
     pub(crate) fn has(&self, family: Family) -> bool {
-        self.address(family).is_some()
+        self.has[usize::from(family == Family::V6)]
     }
 
     pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
@@ -49,7 +51,13 @@ impl<'a> Topology<'a> {
                 groups.push(group);
                 groups.len() - 1
             });
-            members.push(Member { node, hash: hash::of(node.name()), group, chosen });
+            members.push(Member {
+                node,
+                hash: hash::of(node.name()),
+                group,
+                chosen,
+                has: [node.ipv4().is_some(), node.ipv6().is_some()],
+            });
         }
         let chosen = members.iter().any(|member| member.chosen);
         Self { members, groups, chosen }

@@ -100,10 +100,9 @@ impl Engine {
             };
             placed.view_key = Some(view_key.into());
             value = Some(peering);
-            if let Some(own) = &self.own[family.index()] {
-                session = sessions::explicit(owner, peering, own, &self.filters);
-                placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
-            }
+            session =
+                sessions::explicit(owner, peering, self.own[family.index()].as_ref(), &self.filters).ok();
+            placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
             gateway = sessions::gateway(peering);
             if gateway.is_some() {
                 placed.gateway =

@@ -238,6 +238,7 @@ impl Question {
         let request = &mut self.request;
         request.text.clear();
         request.labels.clear();
+        self.labels.written.clear();
         request.names.clear();
         request.mesh = cluster.mesh.on;
         let mut places: FxHashMap<&str, u32> = FxHashMap::default();
@@ -407,12 +408,14 @@ struct LabelRights {
     by_node: bool,
     /// Which may be read of all nodes.
     of_all: FxHashMap<Text, bool>,
+    /// Where the labels are that were written: those of many nodes are the same.
+    written: FxHashMap<Vec<(Text, Text)>, Range>,
 }
 
 impl LabelRights {
     fn new(rights: &Rights) -> Self {
         let named = |pattern: &KeyPattern| pattern.segments().nth(3).is_some_and(|segment| segment != "*");
-        Self { rights: rights.clone(), by_node: rights.0.iter().any(named), of_all: FxHashMap::default() }
+        Self { rights: rights.clone(), by_node: rights.0.iter().any(named), ..Self::default() }
     }
 
     fn allow(&mut self, node: &Name, label: &Text) -> bool {
@@ -433,21 +436,28 @@ impl LabelRights {
         if Arc::ptr_eq(old, new) {
             return true;
         }
-        let mut readable = |labels: &Labels| -> Vec<(Text, Text)> {
-            let readable = labels.iter().filter(|(label, _)| self.allow(node, label));
-            readable.map(|(label, value)| (label.clone(), value.clone())).collect()
-        };
-        readable(old) == readable(new)
+        self.readable(node, old) == self.readable(node, new)
+    }
+
+    fn readable(&mut self, node: &Name, labels: &Labels) -> Vec<(Text, Text)> {
+        let readable = labels.iter().filter(|(label, _)| self.allow(node, label));
+        readable.map(|(label, value)| (label.clone(), value.clone())).collect()
     }
 
     /// Writes the labels that may be read.
     fn write(&mut self, node: &Name, labels: &Labels, text: &mut String, list: &mut Vec<Label>) -> Range {
-        let start = request::number(list.len());
-        for (key, value) in labels {
-            if self.allow(node, key) {
-                list.push(Label { key: request::span(text, key), value: request::span(text, value) });
-            }
+        let readable = self.readable(node, labels);
+        if let Some(written) = self.written.get(&readable) {
+            return *written;
         }
-        Range { start, count: request::number(list.len()) - start }
+        let start = request::number(list.len());
+        let label = |(key, value): &(Text, Text)| {
+            let key = request::span(text, key);
+            Label { key, value: request::span(text, value) }
+        };
+        list.extend(readable.iter().map(label));
+        let range = Range { start, count: request::number(readable.len()) };
+        self.written.insert(readable, range);
+        range
     }
 }
