@@ -124,7 +124,7 @@ pub struct Unrendered {
     /// Why.
     pub cause: Cause,
     /// What the plugins did all the same.
-    pub plugins: PluginWork,
+    pub plugins: Box<PluginWork>,
 }
 
 /// Why nothing was rendered.
@@ -270,7 +270,7 @@ fn render_with(
     let derived = {
         let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
         overlay.derive(snapshot, changes, &mut *session).map_err(|abandoned| Unrendered {
-            plugins: PluginWork::of(&session, abandoned.errors.clone()),
+            plugins: Box::new(PluginWork::of(&session, abandoned.errors.clone())),
             cause: abandoned.into(),
         })?
     };
@@ -286,6 +286,6 @@ fn render_with(
         Ok(groups) => {
             Ok(Rendered { groups, snapshot: derived.snapshot, plugins, stats, policy_time, render_time })
         }
-        Err(same) => Err(Unrendered { cause: same.into(), plugins }),
+        Err(same) => Err(Unrendered { cause: same.into(), plugins: Box::new(plugins) }),
     }
 }

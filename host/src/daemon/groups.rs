@@ -220,12 +220,13 @@ impl Groups {
                     tracing::error!(group = group.name, step, "{}", failure.reason);
                 }
                 progress.failure = Some(failure);
-                progress.due = match step {
-                    GUARD => progress.guard.held().and_then(|held| held.until),
-                    RENDER => None,
-                    _ => means.now.checked_add(progress.backoff.failed(means.chance)),
-                };
-                if step == GUARD { Did::Held } else { Did::Failed(step) }
+                if step == GUARD {
+                    progress.due = progress.guard.held().and_then(|held| held.until);
+                    return Did::Held;
+                }
+                let wait = progress.backoff.failed(means.chance);
+                progress.due = means.now.checked_add(wait).filter(|_| step != RENDER);
+                Did::Failed(step)
             }
         }
     }

@@ -317,7 +317,7 @@ impl Rounds {
         }
         self.status.rounds += 1;
         let (outcome, candidate_again) = self.render(now);
-        let work = outcome.as_ref().map_or_else(|error| &error.plugins, |rendered| &rendered.plugins);
+        let work = outcome.as_ref().map_or_else(|error| &*error.plugins, |rendered| &rendered.plugins);
         let again = [candidate_again, may_succeed(self.pipeline.plugins(), work, now)];
         let again = again.into_iter().flatten().min().or_else(|| outcome.is_err().then_some(now));
         self.note_plugins(work);

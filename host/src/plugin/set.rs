@@ -183,7 +183,7 @@ fn load(
     let compiled = sandbox.compile(&file, &entry.limits)?;
     let facts = Facts {
         name: name.as_str().into(),
-        identity: rustc_hash::FxBuildHasher.hash_one((file.digest, &settings, &rights, &name)),
+        identity: rustc_hash::FxBuildHasher.hash_one((file.digest, &settings, &rights, &name, &entry.limits)),
         peers: file.interfaces.peers,
         filter: file.interfaces.filter,
         on_error: entry.on_error,

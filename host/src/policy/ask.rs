@@ -55,8 +55,8 @@ pub trait FunctionCalls: Send {
 pub struct Facts {
     /// The name, unique among the plugins.
     pub name: Arc<str>,
-    /// What tells this plugin from another one in its place: its bytes, settings and rights. Answers that are kept
-    /// belong to one identity.
+    /// What tells this plugin from another one in its place: its bytes, settings, rights and limits. Answers that are
+    /// kept belong to one identity.
     pub identity: u64,
     /// Whether it exports `peers`.
     pub peers: bool,

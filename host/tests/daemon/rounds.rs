@@ -232,6 +232,25 @@ fn a_plugin_without_which_nothing_is_rendered_shows_its_failures() {
 }
 
 #[test]
+fn limits_that_are_too_narrow_for_what_there_is_are_not_taken() {
+    let world = World::new();
+    let rules = "(local $n i32) (local.set $n (i32.const 10000))
+        (loop $on (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br_if $on (local.get $n)))
+        (i32.const 1024)";
+    let guest = Guest::new("p", "filter-plugin").body("filter#rules", rules).component();
+    with_plugin(&world, &guest, "");
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    with_plugin(&world, &guest, "[plugin.limits]\nfuel_per_call = 5000\nfuel_per_item = 0\n");
+    daemon.unready("configuration: plugin p: filter.rules: used up its fuel of 5000");
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    with_plugin(&world, &guest, "");
+    daemon.ready();
+}
+
+#[test]
 fn what_is_left_out_and_what_forbids_to_render_is_logged_once() {
     let world = World::new();
     let [bird, _six] = world.birds();
