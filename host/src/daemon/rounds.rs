@@ -71,6 +71,8 @@ pub(super) struct Rounds {
     board: Board,
     metrics: Arc<Metrics>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
+    /// The Secrets that a source asks for by name, if there is such a source.
+    asked: Option<Arc<BTreeSet<Name>>>,
     random: u64,
     log: LogLevel,
     /// What the objects wanted to be logged when that was told last.
@@ -125,6 +127,7 @@ impl Rounds {
             board,
             metrics,
             secrets,
+            asked: None,
             random,
             log,
             logged: None,
@@ -163,6 +166,7 @@ impl Rounds {
                     source.in_sync = true;
                     source.lost = None;
                 }
+                Update::Secrets(names) => self.asked = Some(names),
                 Update::Lost(reason) => {
                     tracing::error!(
                         source = source.name,
@@ -213,9 +217,15 @@ impl Rounds {
         }
     }
 
+    /// Whether everything is known, the Secrets too that came to be needed last.
+    fn in_sync(&self) -> bool {
+        let asked = self.asked.as_ref().is_none_or(|asked| *asked == *self.secrets.borrow());
+        asked && self.sources.iter().all(|source| source.in_sync)
+    }
+
     /// When there is something to do.
     pub(super) fn next(&self) -> Instant {
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
+        let in_sync = self.in_sync();
         let work = [
             self.schedule.due().filter(|_| in_sync),
             self.groups.next().filter(|_| in_sync),
@@ -226,10 +236,10 @@ impl Rounds {
 
     /// Does what is due.
     pub(super) fn work(&mut self, now: Instant) {
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
         if !self.pending.is_empty() {
             self.apply();
         }
+        let in_sync = self.in_sync();
         let due = self.schedule.due().is_some_and(|due| due <= now);
         let again = self.abandoned.as_ref().is_some_and(|(_, again)| *again <= now);
         if in_sync && (due || again) {
@@ -371,7 +381,7 @@ impl Rounds {
                 !self.groups.is_in_force(&group.name) && self.groups.is_due(&group.name, Instant::now())
             })
         });
-        if doubtful && self.sources.iter().all(|source| source.in_sync) {
+        if doubtful && self.in_sync() {
             self.advance(Instant::now());
         }
     }
@@ -405,7 +415,7 @@ impl Rounds {
     pub(super) fn replace(&mut self, plugins: Option<PluginSet>, what: &'static str, now: Instant) -> bool {
         let plugins = plugins.unwrap_or_else(|| self.pipeline.plugins().clone());
         let node = self.pipeline.engine().settings().node.clone();
-        let in_sync = self.sources.iter().all(|source| source.in_sync);
+        let in_sync = self.in_sync();
         let loaded = Templates::load(self.settings.confdir.as_deref(), &node, &plugins);
         let outcome = loaded.map_err(|error| error.to_string()).and_then(|templates| {
             if !in_sync || !self.begun {

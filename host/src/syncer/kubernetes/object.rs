@@ -1,0 +1,161 @@
+//! From the text of an object or of an event to what the engine takes.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::collection::Collection;
+use super::failure::Failure;
+use crate::resources::{Defaults, Document, ObjectKey, Parsed, Resource, parse};
+
+/// The version of an object: the API server counts every change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version(u64);
+
+/// What is told of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It is there, and like this.
+    There(Parsed, Option<Version>),
+    /// It is not there, or no matter of this node.
+    Gone(ObjectKey),
+    /// It cannot even be named: the name as it was written, and why.
+    Nameless(String, String),
+}
+
+/// What a line of a watch says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// What changed; nothing in a bookmark.
+    pub(super) change: Option<Change>,
+    /// The version from which the watch would go on.
+    pub(super) version: String,
+}
+
+/// Reads an item of a list.
+pub(super) fn read_item(text: &[u8], of: &Collection, defaults: &Defaults) -> Result<Change, Failure> {
+    let Pruned(object) = serde_json::from_slice(text).map_err(|error| unreadable("an object", &error))?;
+    Ok(there(object, of, defaults))
+}
+
+/// Reads a line of a watch.
+pub(super) fn read_event(line: &[u8], of: &Collection, defaults: &Defaults) -> Result<Step, Failure> {
+    #[derive(Deserialize)]
+    struct Event {
+        r#type: String,
+        object: Pruned,
+    }
+    let Event { r#type, object: Pruned(object) } =
+        serde_json::from_slice(line).map_err(|error| unreadable("an event", &error))?;
+    let version = word(&object, "resourceVersion").to_owned();
+    let change = match r#type.as_str() {
+        "BOOKMARK" => None,
+        "ADDED" | "MODIFIED" => Some(there(object, of, defaults)),
+        "DELETED" => Some(match there(object, of, defaults) {
+            Change::There(parsed, _) => Change::Gone(parsed.key),
+            other => other,
+        }),
+        "ERROR" => return Err(Failure::from_event(&object)),
+        other => return Err(Failure::Broken(format!("an event of the unknown type {other:?}"))),
+    };
+    if version.is_empty() {
+        return Err(Failure::Broken(format!("an event of type {type} without a version", r#type = r#type)));
+    }
+    Ok(Step { change, version })
+}
+
+fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
+    Failure::Broken(format!("{what} cannot be read: {error}"))
+}
+
+fn word<'a>(object: &'a Value, field: &str) -> &'a str {
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn there(mut object: Value, of: &Collection, defaults: &Defaults) -> Change {
+    // The items of a list of a built-in kind do not say what they are.
+    if let Some(map) = object.as_object_mut() {
+        map.insert("kind".to_owned(), of.kind.as_str().into());
+        map.insert("apiVersion".to_owned(), of.api_version().into());
+    }
+    let version = word(&object, "resourceVersion").parse().ok().map(Version);
+    match parse(&object, defaults) {
+        Ok(Document::Object(parsed)) => match (&parsed.resource, &of.node) {
+            (Ok(Resource::BlockAffinity(block)), Some(node)) if block.node != *node => {
+                Change::Gone(parsed.key)
+            }
+            _ => Change::There(parsed, version),
+        },
+        Ok(Document::Ignored { .. }) => Change::Nameless(
+            word(&object, "name").to_owned(),
+            "this is not the kind that was asked for".to_owned(),
+        ),
+        Err(error) => Change::Nameless(word(&object, "name").to_owned(), error.to_string()),
+    }
+}
+
+/// An object without what is large and never needed: the API server's bookkeeping, and most of a status.
+struct Pruned(Value);
+
+impl<'de> Deserialize<'de> for Pruned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Part::Object.deserialize(deserializer).map(Pruned)
+    }
+}
+
+/// The parts of an object that something is left out of.
+#[derive(Clone, Copy)]
+enum Part {
+    Object,
+    Metadata,
+    Status,
+}
+
+impl Part {
+    fn is_needed(self, key: &str) -> bool {
+        match self {
+            Part::Object => true,
+            Part::Metadata => key != "managedFields",
+            Part::Status => key == "loadBalancer",
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Part {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Part {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = from.next_key::<String>()? {
+            if !self.is_needed(&key) {
+                from.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = match (self, key.as_str()) {
+                (Part::Object, "metadata") => from.next_value_seed(Part::Metadata)?,
+                (Part::Object, "status") => from.next_value_seed(Part::Status)?,
+                _ => from.next_value()?,
+            };
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
