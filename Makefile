@@ -1,6 +1,7 @@
-# make setup   finds or unpacks what the tests and the demo need
+# make setup   finds or brings what the tests and the demo need: BIRD 1.x, and a compiler for plugins
+#              (rustup target add wasm32-unknown-unknown, or as root Debian's rustc-web cargo-web rust-web-src lld-19)
 # make plugins builds the plugins of plugins/ into target/plugins
-# make demo    renders the example cluster for one node and has BIRD check it
+# make demo    renders the example clusters for one node each, has BIRD check them, and shows what plugins change
 # make test    everything that must hold before a change goes in
 # make bench   measurements
 
@@ -16,8 +17,9 @@ with_bird = bird=$$(scripts/setup.sh); eval "$$bird"
 setup:
 	@scripts/setup.sh
 
-# The plugins, built by this command.
-build_plugins = for folder in plugins/*/; do $(1) plugin build "$$folder"; done
+# The plugins, built by this command, where examples/plugins looks for them.
+build_plugins = mkdir -p target/plugins; for folder in plugins/*/; do \
+	$(1) plugin build "$$folder" --out "target/plugins/$$(basename "$$folder").wasm"; done
 
 plugins:
 	@cargo build --locked --package tailorbird
@@ -34,6 +36,21 @@ demo:
 	tailorbird get /calico/v1/ipam/v6 --objects examples/cluster --node $(NODE)
 	tailorbird diff --objects examples/cluster --node $(NODE) --out demo
 	echo "(no difference)"
+	echo; echo "# The default set of plugins: a node that is cordoned, without them and with them."
+	$(call build_plugins,$(TARGET)/release/tailorbird)
+	plugins=(--objects examples/plugins/objects --node e1-2)
+	mkdir demo/plugins
+	tailorbird render "$${plugins[@]}" --out demo/plugins/without
+	tailorbird diff "$${plugins[@]}" --out demo/plugins/without --config examples/plugins/tailorbird.toml \
+	  >demo/plugins/difference || test $$? = 1
+	head -n 60 demo/plugins/difference
+	echo "… (all of it is in demo/plugins/difference)"
+	tailorbird templates export demo/plugins/templates
+	cp -r examples/plugins/confdir/. demo/plugins/templates
+	tailorbird render "$${plugins[@]}" --out demo/plugins/with --config examples/plugins/tailorbird.toml \
+	  --confdir demo/plugins/templates
+	printf '\n$$ head -n 8 demo/plugins/with/probes.yaml\n'
+	head -n 8 demo/plugins/with/probes.yaml
 
 test:
 	@$(with_bird)

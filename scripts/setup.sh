@@ -1,12 +1,56 @@
 #!/usr/bin/env bash
-# Finds BIRD 1.x (bird, bird6), or unpacks Debian's package into target/bird. Needs no root, starts nothing and changes
-# nothing outside target/. Prints the line that names the folder:
+# Finds BIRD 1.x (bird, bird6), or unpacks Debian's package into target/bird, for which it needs no root and changes nothing
+# outside target/. Brings what compiles plugins, if that is missing: with rustup, or as root with apt. Starts nothing.
+# Prints the line that names BIRD's folder:
 #     eval "$(scripts/setup.sh)"
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
 cache=$(cd "$target" && pwd)/bird
+
+wasm=wasm32-unknown-unknown
+
+# Whether a rustc has the standard library for WebAssembly.
+has_wasm() {
+  local folder
+  folder=$("$1" --print target-libdir --target "$wasm" 2>/dev/null) && compgen -G "$folder/libstd-*.rlib" >/dev/null
+}
+
+# Whether Debian's compiler can make that library from its source.
+has_wasm_source() {
+  local root
+  root=$(/usr/bin/rustc --print sysroot 2>/dev/null) && [ -d "$root/lib/rustlib/src/rust/library/vendor" ] &&
+    { command -v wasm-ld || compgen -G '/usr/bin/wasm-ld-*'; } >/dev/null
+}
+
+can_compile_plugins() {
+  has_wasm "${RUSTC:-rustc}" || has_wasm /usr/bin/rustc || has_wasm_source
+}
+
+bring_wasm() {
+  if command -v rustup >/dev/null; then
+    echo "adding the target $wasm to the Rust toolchain" >&2
+    # The target alone: no other toolchain in the place of this one.
+    if RUSTUP_AUTO_INSTALL=0 timeout 300 rustup target add "$wasm" >&2; then return; fi
+  fi
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    local packages=(rustc-web cargo-web rust-web-src lld-19)
+    local install=(apt-get -qq install -y --no-install-recommends "${packages[@]}")
+    echo "installing Debian's packages ${packages[*]}" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    if ! "${install[@]}" >&2; then apt-get -qq update >&2 && "${install[@]}" >&2; fi
+  fi
+}
+
+can_compile_plugins || bring_wasm || true
+if ! can_compile_plugins; then
+  cat >&2 <<END
+nothing here compiles plugins, and the tests that do are skipped. One of these brings it:
+  rustup target add $wasm
+  apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-19   (Debian)
+END
+fi
 
 # A folder whose bird and bird6 run and are of version 1; Calico's name theirs after their own version.
 is_bird1() {

@@ -90,6 +90,17 @@ pub enum Verdict {
 }
 
 impl Group {
+    /// The daemon of BIRD 1.x that reads the group, if it is one of theirs.
+    pub fn daemon(&self) -> Option<Daemon> {
+        [Daemon::Bird, Daemon::Bird6].into_iter().find(|daemon| daemon.program() == self.name)
+    }
+
+    /// The file that its daemon is started with, and that includes the others.
+    pub fn main_file(&self) -> Option<&RenderedFile> {
+        let name = format!("{}.cfg", self.daemon()?.program());
+        self.files.iter().find(|file| file.dest.file_name().is_some_and(|own| own == &*name))
+    }
+
     /// The checks of the group: its files' own commands; for the groups of BIRD 1.x without one, the daemon itself,
     /// if it is installed.
     ///
@@ -105,14 +116,8 @@ impl Group {
         if !own.is_empty() {
             return Ok(own);
         }
-        let daemon = match self.name.as_str() {
-            "bird" => Daemon::Bird,
-            "bird6" => Daemon::Bird6,
-            _ => return Ok(own),
-        };
-        let main = format!("{}.cfg", daemon.program());
-        let file = self.files.iter().find(|file| file.dest.file_name().is_some_and(|name| name == &*main));
-        Ok(match (file, Check::installed(daemon)?) {
+        let Some(daemon) = self.daemon() else { return Ok(own) };
+        Ok(match (self.main_file(), Check::installed(daemon)?) {
             (Some(file), Some(check)) => vec![FileCheck { dest: file.dest.clone(), check }],
             _ => own,
         })

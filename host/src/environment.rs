@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::bird::check::Daemon;
 use crate::engine::{RouterId, Settings};
 use crate::syncer::kubernetes::CalicoGroup;
 use crate::types::{Name, ValueError};
@@ -83,7 +84,7 @@ pub fn endpoint_status_folder(lookup: Lookup<'_>) -> PathBuf {
 /// `/var/run/calico`.
 pub fn bird_sockets(lookup: Lookup<'_>) -> [PathBuf; 2] {
     let folder = bird_socket_folder(lookup).unwrap_or_else(|| PathBuf::from("/var/run/calico"));
-    ["bird.ctl", "bird6.ctl"].map(|name| folder.join(name))
+    [Daemon::Bird, Daemon::Bird6].map(|daemon| folder.join(daemon.socket()))
 }
 
 /// The folder of BIRD's control sockets that `TAILORBIRD_BIRD_SOCKETS` names.

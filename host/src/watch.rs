@@ -4,12 +4,18 @@
 //! and one that was lost is made up for by a look from time to time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rustc_hash::FxBuildHasher;
+
+/// How deep folders are looked into.
+const MAX_DEPTH: usize = 16;
 
 /// The most folders that are watched below one path.
 const MAX_FOLDERS: usize = 4096;
@@ -128,20 +134,42 @@ impl Watch {
     }
 }
 
-/// What tells two states of files and folders apart without reading them.
+/// What tells two states of a file apart without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The state of a file now, if it is there; links are followed.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        path.metadata().ok().as_ref().map(Self::from)
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(meta: &Metadata) -> Self {
+        Self {
+            file: (meta.dev(), meta.ino()),
+            length: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// The same for files and folders with all that is in them.
 pub fn stamp(paths: &[PathBuf]) -> u64 {
-    use std::hash::{BuildHasher, Hash, Hasher};
-    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
+    let mut hasher = FxBuildHasher.build_hasher();
     for path in paths {
-        let walk = walkdir::WalkDir::new(path).follow_links(true).max_depth(16).sort_by_file_name();
+        let walk = walkdir::WalkDir::new(path).follow_links(true).max_depth(MAX_DEPTH).sort_by_file_name();
         for entry in walk.into_iter().flatten().take(MAX_FOLDERS * 16) {
             entry.path().hash(&mut hasher);
-            if let Ok(meta) = entry.metadata()
-                && meta.is_file()
-            {
-                let times = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-                (meta.dev(), meta.ino(), meta.len(), times).hash(&mut hasher);
-            }
+            let file = entry.metadata().ok().filter(Metadata::is_file);
+            file.as_ref().map(Stamp::from).hash(&mut hasher);
         }
     }
     hasher.finish()
@@ -158,7 +186,7 @@ fn parent(path: &Path) -> Option<PathBuf> {
 /// The folders at and below a path, through links.
 fn folders(root: &Path, found: &mut BTreeSet<PathBuf>) {
     let mut count = 0;
-    for entry in walkdir::WalkDir::new(root).follow_links(true).max_depth(16).into_iter().flatten() {
+    for entry in walkdir::WalkDir::new(root).follow_links(true).max_depth(MAX_DEPTH).into_iter().flatten() {
         if entry.file_type().is_dir() {
             count += 1;
             if count > MAX_FOLDERS {

@@ -16,6 +16,8 @@ use std::time::Duration;
 use mask::mask;
 use shell::place_source;
 
+use crate::types::Family;
+
 /// The time that a check gets when nothing else is said.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -46,6 +48,22 @@ impl Daemon {
         match self {
             Daemon::Bird => "bird",
             Daemon::Bird6 => "bird6",
+        }
+    }
+
+    /// The name of its control socket.
+    pub fn socket(self) -> &'static str {
+        match self {
+            Daemon::Bird => "bird.ctl",
+            Daemon::Bird6 => "bird6.ctl",
+        }
+    }
+
+    /// The family that it routes.
+    pub fn family(self) -> Family {
+        match self {
+            Daemon::Bird => Family::V4,
+            Daemon::Bird6 => Family::V6,
         }
     }
 

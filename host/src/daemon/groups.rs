@@ -1,9 +1,11 @@
 //! What became of each group of files, and what is to be done with it next.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Instant;
+
+use rustc_hash::FxBuildHasher;
 
 use super::guard::{Guard, Having, Limits};
 use super::loader::Loader;
@@ -12,7 +14,9 @@ use super::status::GroupStatus;
 use crate::delivery::{Group, Verdict};
 use crate::engine::{CollectionId, Snapshot};
 use crate::stage::{Options, StageError};
-use crate::types::Family;
+
+/// The step that holds what would remove too much.
+pub(super) const GUARD: &str = "guard";
 
 /// A step that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +40,6 @@ struct Progress {
     guard: Guard,
     /// What BIRD has, as far as this process knows.
     having: Option<Having>,
-    is_held: bool,
 }
 
 /// What an attempt needs besides the group.
@@ -119,7 +122,7 @@ impl Groups {
         times
             .filter_map(|progress| {
                 let again = progress.failure.as_ref().and_then(|failure| failure.again);
-                let until = progress.guard.held().and_then(|held| held.until).filter(|_| progress.is_held);
+                let until = progress.guard.held().and_then(|held| held.until).filter(|_| progress.is_held());
                 [again, until].into_iter().flatten().min()
             })
             .min()
@@ -127,7 +130,7 @@ impl Groups {
 
     /// Confirms all that is held; the names of those groups.
     pub(super) fn confirm(&mut self) -> Vec<String> {
-        let held = self.groups.iter_mut().filter(|(_, progress)| progress.is_held);
+        let held = self.groups.iter_mut().filter(|(_, progress)| progress.is_held());
         held.filter_map(|(name, progress)| progress.guard.confirm().then(|| name.clone())).collect()
     }
 
@@ -143,19 +146,16 @@ impl Groups {
             Ok(written) => {
                 progress.todo = false;
                 progress.failure = None;
-                progress.is_held = false;
                 progress.guard.done();
                 progress.backoff = Backoff::default();
                 progress.loaded = Some(means.revision);
                 Did::Applied { written }
             }
-            Err(("guard", reason)) => {
-                progress.is_held = true;
-                progress.failure = Some(Failure { step: "guard", reason, again: None });
+            Err((GUARD, reason)) => {
+                progress.failure = Some(Failure { step: GUARD, reason, again: None });
                 Did::Held
             }
             Err((step, reason)) => {
-                progress.is_held = false;
                 let again = means.now.checked_add(progress.backoff.failed(means.chance));
                 let told =
                     progress.failure.as_ref().is_some_and(|old| old.step == step && old.reason == reason);
@@ -174,7 +174,7 @@ impl Groups {
             name: name.clone(),
             state: match (&progress.failure, progress.todo) {
                 (_, false) => "in-force",
-                (Some(_), true) if progress.is_held => "held",
+                (Some(_), true) if progress.is_held() => "held",
                 (Some(_), true) => "failed",
                 (None, true) => "waiting",
             },
@@ -189,6 +189,11 @@ impl Groups {
 }
 
 impl Progress {
+    /// Whether the guard holds what is to be done.
+    fn is_held(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.step == GUARD)
+    }
+
     /// Whether files were written; the step that failed, and why.
     fn run(&mut self, group: &Group, means: &Means<'_>) -> Result<bool, (&'static str, String)> {
         if !group.errors.is_empty() {
@@ -198,8 +203,15 @@ impl Progress {
         if let Some(will_have) = &will_have {
             let has = self.having.get_or_insert_with(|| on_disk(group));
             self.guard
-                .judge(means.limits, has, will_have, means.deliberate, id(will_have), means.now)
-                .map_err(|held| ("guard", held.reason))?;
+                .judge(
+                    means.limits,
+                    has,
+                    will_have,
+                    means.deliberate,
+                    FxBuildHasher.hash_one(will_have),
+                    means.now,
+                )
+                .map_err(|held| (GUARD, held.reason))?;
         }
         let checks = group.checks().map_err(|error| ("check", error.to_string()))?;
         let (_, verdict) = group.deliver(checks, true, means.options).map_err(|error| {
@@ -214,27 +226,15 @@ impl Progress {
 
 /// What the daemon of a group will have; nothing for other groups.
 fn having(group: &Group, snapshot: &Snapshot) -> Option<Having> {
-    let family = match group.name.as_str() {
-        "bird" => Family::V4,
-        "bird6" => Family::V6,
-        _ => return None,
-    };
-    let keys = |id| snapshot.model(family).collection(id).items.keys().cloned().collect();
+    let model = snapshot.model(group.daemon()?.family());
+    let keys = |id| model.collection(id).items.keys().cloned().collect();
     Some(Having { peers: keys(CollectionId::Peers), routes: keys(CollectionId::Routes) })
 }
 
 /// What the file says that is in place, for the time before this process has loaded anything.
 fn on_disk(group: &Group) -> Having {
-    let main = format!("{}.cfg", group.name);
-    let file = group.files.iter().find(|file| file.dest.file_name().is_some_and(|name| name == &*main));
-    let text = file.and_then(|file| std::fs::read_to_string(&file.dest).ok()).unwrap_or_default();
+    let text =
+        group.main_file().and_then(|file| std::fs::read_to_string(&file.dest).ok()).unwrap_or_default();
     let names = text.lines().filter_map(|line| line.strip_prefix("protocol bgp ")?.split_whitespace().next());
     Having { peers: names.map(Arc::from).collect(), routes: BTreeSet::new() }
-}
-
-fn id(having: &Having) -> u64 {
-    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
-    having.peers.hash(&mut hasher);
-    having.routes.hash(&mut hasher);
-    hasher.finish()
 }

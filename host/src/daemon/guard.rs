@@ -35,7 +35,7 @@ impl Default for Limits {
 }
 
 /// What a family's daemon has, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Having {
     /// Its sessions.
     pub peers: BTreeSet<Arc<str>>,

@@ -1,14 +1,14 @@
 //! How BIRD comes to run what is on disk.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::status::{BirdStatus, SessionStatus};
 use crate::bird::check::Check;
-use crate::bird::control::{self, Control, Freshness, Neighbor, Reload, Reloaded};
+use crate::bird::control::{self, Control, ControlError, Freshness, Neighbor, Probe, Reload, Reloaded};
 use crate::delivery::Group;
 
-/// The longest time for one probe.
+/// The longest time for each answer to a probe.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What loads groups of files.
@@ -32,21 +32,12 @@ pub struct Loader {
     pub patience: Duration,
 }
 
-/// The daemon that reads a group, by its control socket's name.
-fn daemon(group: &str) -> Option<&'static str> {
-    match group {
-        "bird" => Some("bird.ctl"),
-        "bird6" => Some("bird6.ctl"),
-        _ => None,
-    }
-}
-
 impl Loader {
     /// The control socket of the daemon that reads a group, if this loader uses one for it.
     pub fn socket(&self, group: &Group) -> Option<PathBuf> {
         let own = group.files.iter().any(|file| file.reload_cmd.is_some());
         match self.method {
-            Method::Auto if !own => daemon(&group.name).map(|name| self.sockets.join(name)),
+            Method::Auto if !own => group.daemon().map(|daemon| self.sockets.join(daemon.socket())),
             _ => None,
         }
     }
@@ -78,48 +69,42 @@ impl Loader {
         }
     }
 
-    /// Asks the daemon of a group how it is.
-    pub fn look(&self, group: &str) -> Option<BirdStatus> {
-        let socket = self.sockets.join(daemon(group)?);
-        if self.method == Method::None {
-            return None;
-        }
+    /// Asks the daemon of a group how it is, and whether it surely runs something older than the group's main file.
+    /// Nothing if this loader has no socket for the group.
+    pub fn look(&self, group: &Group) -> Option<(BirdStatus, bool)> {
+        let socket = self.socket(group)?;
         let mut status = BirdStatus {
-            group: group.to_owned(),
+            group: group.name.clone(),
             socket: socket.display().to_string(),
             up: false,
             error: None,
             version: None,
             sessions: Vec::new(),
         };
-        match sessions(&socket) {
-            Ok((version, sessions)) => {
+        match ask(&socket) {
+            Ok((probe, sessions)) => {
+                let changed = group.main_file().and_then(|file| control::last_change(&file.dest).ok());
+                let stale = changed.is_some_and(|at| probe.freshness(at) == Freshness::Stale);
                 status.up = true;
-                status.version = Some(version);
+                status.version = Some(probe.status.version);
                 status.sessions = sessions;
+                Some((status, stale))
             }
-            Err(reason) => status.error = Some(reason),
+            Err(error) => {
+                status.error = Some(error.to_string());
+                Some((status, false))
+            }
         }
-        Some(status)
-    }
-
-    /// Whether the daemon of a group surely runs something older than its main file.
-    pub fn is_stale(&self, group: &Group) -> bool {
-        let Some(socket) = self.socket(group) else { return false };
-        let main = format!("{}.cfg", group.name);
-        let file = group.files.iter().find(|file| file.dest.file_name().is_some_and(|name| name == &*main));
-        let changed = file.and_then(|file| control::last_change(&file.dest).ok());
-        let probe = control::probe(&socket, PROBE_PATIENCE).ok();
-        matches!((changed, probe), (Some(at), Some(probe)) if probe.freshness(at) == Freshness::Stale)
     }
 }
 
-fn sessions(socket: &Path) -> Result<(String, Vec<SessionStatus>), String> {
-    let control = Control::connect(socket, PROBE_PATIENCE).and_then(Control::restrict);
-    let mut control = control.map_err(|error| error.to_string())?;
-    let status = control.status().map_err(|error| error.to_string())?;
-    let protocols = control.protocols().map_err(|error| error.to_string())?;
-    let sessions = protocols.into_iter().filter_map(|protocol| {
+/// One conversation, so that an idle daemon wakes as seldom as can be.
+fn ask(socket: &Path) -> Result<(Probe, Vec<SessionStatus>), ControlError> {
+    let begin = Instant::now();
+    let mut control = Control::connect(socket, PROBE_PATIENCE)?.restrict()?;
+    let status = control.status()?;
+    let probe = Probe { status, at: SystemTime::now(), took: begin.elapsed() };
+    let sessions = control.protocols()?.into_iter().filter_map(|protocol| {
         let bgp = protocol.bgp?;
         Some(SessionStatus {
             name: protocol.name,
@@ -131,5 +116,5 @@ fn sessions(socket: &Path) -> Result<(String, Vec<SessionStatus>), String> {
             last_error: bgp.last_error,
         })
     });
-    Ok((status.version, sessions.collect()))
+    Ok((probe, sessions.collect()))
 }

@@ -1,5 +1,6 @@
 //! What is measured, for Prometheus.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -208,11 +209,15 @@ impl Metrics {
         self.peers.clear();
         for family in IpFamily::ALL {
             let model = rendered.snapshot.model(family);
+            let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
             for item in model.collection(CollectionId::Peers).items.values() {
                 if let Item::Peer(peer) = &**item {
-                    let labels = ByPeer { family: family.to_string(), kind: peer.kind.to_owned() };
-                    self.peers.get_or_create(&labels).inc();
+                    *kinds.entry(peer.kind).or_default() += 1;
                 }
+            }
+            for (kind, peers) in kinds {
+                let labels = ByPeer { family: family.to_string(), kind: kind.to_owned() };
+                self.peers.get_or_create(&labels).set(signed(peers));
             }
             let routes = model.collection(CollectionId::Routes).items.len();
             self.routes.get_or_create(&ByFamily { family: family.to_string() }).set(signed(routes as u64));

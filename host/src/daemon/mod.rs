@@ -1,6 +1,6 @@
 //! The daemon: sources in, files in force out, for years.
 //!
-//! The rounds ([`rounds`]) run on a thread of their own and block as they like; sources, HTTP and signals are
+//! The rounds (`rounds`) run on a thread of their own and block as they like; sources, HTTP and signals are
 //! asynchronous and only send them messages. What to do when is pure: [`schedule`], [`guard`].
 
 pub mod config;
@@ -31,7 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
 use metrics::Metrics;
-use rounds::{CONFIGURATION, Rounds, TEMPLATES};
+use rounds::{CONFIGURATION, Outputs, Rounds, TEMPLATES};
 use status::Board;
 
 /// How long the end of the program waits for a round that goes on.
@@ -149,17 +149,8 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
 async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, DaemonError> {
-    let Parts {
-        sources,
-        pipeline,
-        settings,
-        http,
-        templates,
-        configuration,
-        mut files_read,
-        mut reread,
-        log,
-    } = parts;
+    let Parts { sources, pipeline, settings, http, templates, configuration, files_read, mut reread, log } =
+        parts;
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }
@@ -183,7 +174,8 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
     let now = Instant::now();
-    let rounds = Rounds::new(settings, pipeline, names, board, metrics.clone(), secrets, log, now);
+    let outputs = Outputs { board, metrics: metrics.clone(), secrets, log };
+    let rounds = Rounds::new(settings, pipeline, names, outputs, now);
     for (place, source) in sources.into_iter().enumerate() {
         tokio::spawn(source.run(Updates::new(place, tell.clone(), needed.clone())));
     }
@@ -207,7 +199,7 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     let (again, mut reload) = mpsc::channel::<()>(1);
     if !configuration.is_empty() {
         let again = again.clone();
-        follow(configuration, move || files_read(), move || again.blocking_send(()).is_ok())
+        follow(configuration, files_read, move || again.blocking_send(()).is_ok())
             .map_err(system("start a thread"))?;
     }
     loop {
@@ -329,5 +321,6 @@ async fn work(
                 rounds.work(now);
             }
         }
+        rounds.publish();
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, Groups, Means};
+use super::groups::{Did, GUARD, Groups, Means};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -54,20 +54,18 @@ pub struct Again {
 pub(super) struct Rounds {
     settings: Settings,
     pipeline: Pipeline,
-    sources: Vec<SourceStatus>,
     pending: Vec<Event>,
     /// The events since the last round in force were edits of peers or of the mesh.
     deliberate: bool,
     schedule: Schedule,
     groups: Groups,
-    /// The last rendering, until all of it is in force.
+    /// The last rendering.
     rendered: Option<Rendered>,
     /// What plugins failed at: tried again by itself.
     abandoned: Option<(String, Instant)>,
     backoff: Backoff,
     next_probe: Instant,
     status: Status,
-    begun: bool,
     board: Board,
     metrics: Arc<Metrics>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
@@ -82,17 +80,24 @@ pub(super) struct Rounds {
 /// Told whenever the objects want something else to be logged; with nothing when they say nothing about it.
 pub type LogLevel = Box<dyn FnMut(Option<LogSeverity>) + Send>;
 
+/// Whom the rounds tell what they do.
+pub(super) struct Outputs {
+    pub(super) board: Board,
+    pub(super) metrics: Arc<Metrics>,
+    /// The Secrets that are needed.
+    pub(super) secrets: watch::Sender<Arc<BTreeSet<Name>>>,
+    pub(super) log: LogLevel,
+}
+
 impl Rounds {
     pub(super) fn new(
         settings: Settings,
         pipeline: Pipeline,
         sources: Vec<String>,
-        board: Board,
-        metrics: Arc<Metrics>,
-        secrets: watch::Sender<Arc<BTreeSet<Name>>>,
-        log: LogLevel,
+        outputs: Outputs,
         now: Instant,
     ) -> Self {
+        let Outputs { board, metrics, secrets, log } = outputs;
         let sources = sources
             .into_iter()
             .map(|name| SourceStatus {
@@ -113,7 +118,6 @@ impl Rounds {
         let mut rounds = Self {
             settings,
             pipeline,
-            sources,
             pending: Vec::new(),
             deliberate: false,
             schedule,
@@ -122,8 +126,7 @@ impl Rounds {
             abandoned: None,
             backoff: Backoff::default(),
             next_probe: now,
-            status: Status { version: env!("CARGO_PKG_VERSION"), node, ..Status::default() },
-            begun: false,
+            status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
             board,
             metrics,
             secrets,
@@ -147,7 +150,7 @@ impl Rounds {
 
     /// Takes what a source tells.
     pub(super) fn take(&mut self, told: Told, now: Instant) {
-        let Some(source) = self.sources.get_mut(told.source) else { return };
+        let Some(source) = self.status.sources.get_mut(told.source) else { return };
         let was = source.in_sync;
         let mut changed = false;
         source.updates += told.updates.len() as u64;
@@ -197,7 +200,6 @@ impl Rounds {
         if self.pending.len() >= 4096 {
             self.apply();
         }
-        self.publish();
     }
 
     fn apply(&mut self) {
@@ -217,10 +219,10 @@ impl Rounds {
         }
     }
 
-    /// Whether everything is known, the Secrets too that came to be needed last.
+    /// Whether all that any source has is known, the Secrets too that came to be needed last.
     fn in_sync(&self) -> bool {
         let asked = self.asked.as_ref().is_none_or(|asked| *asked == *self.secrets.borrow());
-        asked && self.sources.iter().all(|source| source.in_sync)
+        asked && self.status.sources.iter().all(|source| source.in_sync)
     }
 
     /// When there is something to do.
@@ -251,7 +253,6 @@ impl Rounds {
             self.probe();
             self.next_probe = Instant::now() + self.settings.probe;
         }
-        self.publish();
     }
 
     /// Renders, and brings what changed into force.
@@ -290,7 +291,6 @@ impl Rounds {
         self.note_plugins(&rendered);
         self.metrics.rendered(&rendered);
         self.groups.rendered(&rendered.groups);
-        self.begun = true;
         self.rendered = Some(rendered);
         self.advance(now);
     }
@@ -338,7 +338,7 @@ impl Rounds {
                 }
                 Did::Held => {
                     all = false;
-                    self.metrics.failed(&group.name, "guard");
+                    self.metrics.failed(&group.name, GUARD);
                 }
             }
         }
@@ -353,10 +353,7 @@ impl Rounds {
         let Some(rendered) = &self.rendered else { return };
         let mut birds = Vec::new();
         for group in &rendered.groups {
-            if self.settings.loader.socket(group).is_none() {
-                continue;
-            }
-            let Some(seen) = self.settings.loader.look(&group.name) else { continue };
+            let Some((seen, stale)) = self.settings.loader.look(group) else { continue };
             let before = self.status.birds.iter().find(|bird| bird.group == group.name);
             if before.is_some_and(|before| before.up != seen.up) || before.is_none() {
                 match &seen.error {
@@ -365,10 +362,7 @@ impl Rounds {
                 }
             }
             let came = seen.up && before.is_some_and(|before| !before.up);
-            if seen.up
-                && self.groups.is_in_force(&group.name)
-                && (came || self.settings.loader.is_stale(group))
-            {
+            if seen.up && self.groups.is_in_force(&group.name) && (came || stale) {
                 tracing::warn!(group = group.name, "BIRD may run something else than what is on disk");
                 self.groups.doubt(&group.name);
             }
@@ -394,6 +388,7 @@ impl Rounds {
         }
         if !confirmed.is_empty() {
             self.advance(now);
+            // Whoever confirmed looks at the status next.
             self.publish();
         }
         confirmed
@@ -418,7 +413,7 @@ impl Rounds {
         let in_sync = self.in_sync();
         let loaded = Templates::load(self.settings.confdir.as_deref(), &node, &plugins);
         let outcome = loaded.map_err(|error| error.to_string()).and_then(|templates| {
-            if !in_sync || !self.begun {
+            if !in_sync || self.rendered.is_none() {
                 self.pipeline.put(plugins, templates);
                 return Ok(None);
             }
@@ -437,7 +432,6 @@ impl Rounds {
             }
             Err(reason) => self.refuse(what, reason),
         }
-        self.publish();
         replaced
     }
 
@@ -447,7 +441,6 @@ impl Rounds {
             tracing::error!("{what} not reloaded, what was there before is in use: {reason}");
         }
         self.status.reloading.insert(what, reason);
-        self.publish();
     }
 
     fn note_plugins(&mut self, rendered: &Rendered) {
@@ -467,8 +460,7 @@ impl Rounds {
     }
 
     /// Puts the status up.
-    fn publish(&mut self) {
-        self.status.sources.clone_from(&self.sources);
+    pub(super) fn publish(&mut self) {
         self.status.groups = self.groups.status();
         let reports = self.pipeline.engine().reports().map(|report| ObjectStatus {
             severity: match report.severity {

@@ -254,8 +254,12 @@ impl Outline {
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let broken =
-            |error: wasmparser::BinaryReaderError| format!("is no component, or not a whole one: {error}");
+        const BROKEN: &str = "is no component, or not a whole one";
+        let broken = |error: wasmparser::BinaryReaderError| format!("{BROKEN}: {error}");
+        // What the parser says of other files is a listing of bytes.
+        if !bytes.starts_with(b"\0asm") {
+            return Err(format!("{BROKEN}: it does not begin as WebAssembly does"));
+        }
         let mut depth = 0usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload.map_err(broken)? {

@@ -127,7 +127,7 @@ impl Session {
         let loaded = self.set.plugins[plugin].clone();
         let fail = |cause: String| self.error(plugin, CALL, cause);
         let function =
-            loaded.functions.get(index).ok_or_else(|| fail("there is no such function".to_owned()))?;
+            loaded.functions().get(index).ok_or_else(|| fail("there is no such function".to_owned()))?;
         let arguments = function::arguments(function, values).map_err(fail)?;
         let number = u32::try_from(index).map_err(|_| fail("there is no such function".to_owned()))?;
         let asked = self.call(plugin, CALL, 0, |store, exports| match &exports.functions {

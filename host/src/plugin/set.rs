@@ -1,7 +1,7 @@
 //! The operator's plugins, loaded.
 
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::config::{Configuration, Entry, Grants};
@@ -13,7 +13,7 @@ use super::sandbox::{Compiled, Sandbox};
 use super::session::Session;
 use super::{LoadError, signature};
 use crate::engine::{Snapshot, View};
-use crate::policy::{Facts, Rights};
+use crate::policy::{CallError, Facts, Rights};
 use crate::types::{KeyPattern, Name};
 
 /// A plugin that can be called.
@@ -22,13 +22,18 @@ pub(super) struct Loaded {
     pub(super) settings: String,
     pub(super) limits: Limits,
     pub(super) compiled: Compiled,
-    pub(super) functions: Vec<Function>,
+    functions: OnceLock<Vec<Function>>,
     health: Mutex<Health>,
 }
 
 impl Loaded {
     pub(super) fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The functions; none before the plugin was asked for them.
+    pub(super) fn functions(&self) -> &[Function] {
+        self.functions.get().map_or(&[], Vec::as_slice)
     }
 }
 
@@ -69,25 +74,22 @@ impl PluginSet {
             return Err(errors);
         }
         let set = Self { plugins: plugins.into(), facts: facts.into() };
-        set.with_functions()
+        let errors = set.introduce();
+        if errors.is_empty() { Ok(set) } else { Err(errors) }
     }
 
-    /// Configures each plugin once and asks it for its functions.
-    fn with_functions(self) -> Result<Self, Vec<LoadError>> {
+    /// Configures each plugin once and asks it for its functions; what is wrong with them.
+    fn introduce(&self) -> Vec<LoadError> {
         let mut errors = Vec::new();
         let mut session = self.session(View::default(), 0, Instant::now());
-        let lists: Vec<_> = (0..self.facts.len()).map(|plugin| session.introduce(plugin)).collect();
-        let mut plugins = Vec::new();
         let mut taken: Vec<(String, Arc<str>)> = Vec::new();
-        for ((loaded, facts), list) in self.plugins.iter().zip(&*self.facts).zip(lists) {
-            let functions = list.map_err(|error| error.to_string()).and_then(|list| {
-                function::check(list).map_err(|reason| format!("plugin {}: {reason}", facts.name))
-            });
-            let functions = match functions {
+        for (index, (plugin, facts)) in self.plugins.iter().zip(&*self.facts).enumerate() {
+            let functions =
+                session.introduce(index).map_err(|CallError { call, cause, .. }| format!("{call}: {cause}"));
+            let functions = match functions.and_then(function::check) {
                 Ok(functions) => functions,
-                Err(text) => {
-                    let prefix = format!("plugin {}: ", facts.name);
-                    errors.push(LoadError::new(&facts.name, text.strip_prefix(&prefix).unwrap_or(&text)));
+                Err(reason) => {
+                    errors.push(LoadError::new(&facts.name, reason));
                     continue;
                 }
             };
@@ -98,16 +100,11 @@ impl PluginSet {
                 }
                 taken.push((function.name.clone(), facts.name.clone()));
             }
-            plugins.push(Arc::new(Loaded {
-                file: loaded.file.clone(),
-                settings: loaded.settings.clone(),
-                limits: loaded.limits.clone(),
-                compiled: loaded.compiled.clone(),
-                functions,
-                health: Mutex::default(),
-            }));
+            plugin.functions.get_or_init(|| functions);
+            // What it logged now is not taken from what it may log later.
+            *plugin.health() = Health::default();
         }
-        if errors.is_empty() { Ok(Self { plugins: plugins.into(), facts: self.facts }) } else { Err(errors) }
+        errors
     }
 
     /// Whether there is no plugin.
@@ -130,7 +127,7 @@ impl PluginSet {
         self.plugins
             .iter()
             .enumerate()
-            .flat_map(|(index, plugin)| plugin.functions.iter().map(move |function| (index, function)))
+            .flat_map(|(index, plugin)| plugin.functions().iter().map(move |function| (index, function)))
     }
 
     /// The keys that any plugin may read: what the engine must publish for them.
@@ -188,7 +185,8 @@ fn load(
         rights,
     };
     let limits = entry.limits.clone();
-    let loaded = Loaded { file, settings, limits, compiled, functions: Vec::new(), health: Mutex::default() };
+    let loaded =
+        Loaded { file, settings, limits, compiled, functions: OnceLock::new(), health: Mutex::default() };
     Ok((loaded, facts))
 }
 

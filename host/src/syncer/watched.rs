@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use super::{Stopped, Syncer, Update, Updates};
 use crate::engine::Event;
 use crate::manifest::{self, Entry};
 use crate::resources::{Defaults, ObjectKey, Parsed, parse_workload};
-use crate::watch::Watch;
+use crate::watch::{Stamp, Watch};
 
 /// How often all files are looked at even if nothing was told.
 const LOOK: Duration = Duration::from_secs(10);
@@ -132,27 +131,6 @@ fn follow(
         // The thread ends by itself; nothing of it is worth waiting for.
         drop(work);
     })
-}
-
-/// What tells two states of a file apart without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    file: (u64, u64),
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let meta = path.metadata().ok()?;
-        Some(Self {
-            file: (meta.dev(), meta.ino()),
-            length: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
 }
 
 /// What a file holds.

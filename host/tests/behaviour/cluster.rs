@@ -22,6 +22,73 @@ pub(crate) struct Cluster {
     renderer: Renderer,
 }
 
+/// Looks at the files that a node has.
+pub(crate) trait Look {
+    /// All files as they are now.
+    fn files(&mut self) -> Files;
+
+    /// A file in normal form: see [`normal`].
+    fn file(&mut self, name: &str) -> String {
+        normal(&self.files()[name])
+    }
+
+    /// Asserts that a file has a fragment, white space and comments aside.
+    #[track_caller]
+    fn has(&mut self, file: &str, fragment: &str) {
+        let text = self.file(file);
+        assert!(text.contains(&normal(fragment)), "{file} has no `{fragment}`:\n{}", self.files()[file]);
+    }
+
+    /// Asserts that a file has no such fragment.
+    #[track_caller]
+    fn lacks(&mut self, file: &str, fragment: &str) {
+        let text = self.file(file);
+        assert!(!text.contains(&normal(fragment)), "{file} has `{fragment}`:\n{}", self.files()[file]);
+    }
+
+    /// The stanza `protocol bgp <name> …` of either daemon, in normal form.
+    fn session(&mut self, name: &str) -> Option<String> {
+        ["bird.cfg", "bird6.cfg"].into_iter().find_map(|file| {
+            let text = self.file(file);
+            let (_, rest) = text.split_once(&format!("protocol bgp {name} from bgp_template {{ "))?;
+            let end = rest.find(" protocol bgp ").unwrap_or(rest.len());
+            Some(rest[..end].trim_end_matches(" }").to_owned())
+        })
+    }
+
+    /// The names of all sessions in the order of the files, IPv4 first.
+    fn sessions(&mut self) -> Vec<String> {
+        let files = self.files();
+        let lines = ["bird.cfg", "bird6.cfg"].into_iter().flat_map(|file| files[file].lines());
+        let names = lines.filter_map(|line| line.strip_prefix("protocol bgp ")?.split(' ').next());
+        names.map(str::to_owned).collect()
+    }
+
+    /// Asserts that a session is there and has each of these statements.
+    #[track_caller]
+    fn session_has(&mut self, name: &str, statements: &[&str]) {
+        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
+        for statement in statements {
+            assert!(text.contains(&normal(statement)), "{name} has no `{statement}`: {text}");
+        }
+    }
+
+    /// Asserts that a session is there and has none of these.
+    #[track_caller]
+    fn session_lacks(&mut self, name: &str, statements: &[&str]) {
+        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
+        for statement in statements {
+            assert!(!text.contains(&normal(statement)), "{name} has `{statement}`: {text}");
+        }
+    }
+}
+
+impl Look for Cluster {
+    fn files(&mut self) -> Files {
+        files(&self.engine, &mut self.renderer)
+    }
+}
+
 impl Cluster {
     /// The cluster as the node of this name sees it.
     pub(crate) fn on(node: &str) -> Self {
@@ -67,66 +134,6 @@ impl Cluster {
     /// The status file of a local workload.
     pub(crate) fn workload(&mut self, file: &str, json: &str) -> Changes {
         self.events([Event::Upsert(parse_workload(file, json.as_bytes()))])
-    }
-
-    /// All files as they are now.
-    pub(crate) fn files(&mut self) -> Files {
-        files(&self.engine, &mut self.renderer)
-    }
-
-    /// A file in normal form: see [`normal`].
-    pub(crate) fn file(&mut self, name: &str) -> String {
-        normal(&self.files()[name])
-    }
-
-    /// Asserts that a file has a fragment, white space and comments aside.
-    #[track_caller]
-    pub(crate) fn has(&mut self, file: &str, fragment: &str) {
-        let text = self.file(file);
-        assert!(text.contains(&normal(fragment)), "{file} has no `{fragment}`:\n{}", self.files()[file]);
-    }
-
-    /// Asserts that a file has no such fragment.
-    #[track_caller]
-    pub(crate) fn lacks(&mut self, file: &str, fragment: &str) {
-        let text = self.file(file);
-        assert!(!text.contains(&normal(fragment)), "{file} has `{fragment}`:\n{}", self.files()[file]);
-    }
-
-    /// The stanza `protocol bgp <name> …` of either daemon, in normal form.
-    pub(crate) fn session(&mut self, name: &str) -> Option<String> {
-        ["bird.cfg", "bird6.cfg"].into_iter().find_map(|file| {
-            let text = self.file(file);
-            let (_, rest) = text.split_once(&format!("protocol bgp {name} from bgp_template {{ "))?;
-            let end = rest.find(" protocol bgp ").unwrap_or(rest.len());
-            Some(rest[..end].trim_end_matches(" }").to_owned())
-        })
-    }
-
-    /// The names of all sessions in the order of the files, IPv4 first.
-    pub(crate) fn sessions(&mut self) -> Vec<String> {
-        let files = self.files();
-        let lines = ["bird.cfg", "bird6.cfg"].into_iter().flat_map(|file| files[file].lines());
-        let names = lines.filter_map(|line| line.strip_prefix("protocol bgp ")?.split(' ').next());
-        names.map(str::to_owned).collect()
-    }
-
-    /// Asserts that a session is there and has each of these statements.
-    #[track_caller]
-    pub(crate) fn session_has(&mut self, name: &str, statements: &[&str]) {
-        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
-        for statement in statements {
-            assert!(text.contains(&normal(statement)), "{name} has no `{statement}`: {text}");
-        }
-    }
-
-    /// Asserts that a session is there and has none of these.
-    #[track_caller]
-    pub(crate) fn session_lacks(&mut self, name: &str, statements: &[&str]) {
-        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
-        for statement in statements {
-            assert!(!text.contains(&normal(statement)), "{name} has `{statement}`: {text}");
-        }
     }
 
     /// The prefixes that this node originates, of both families: those of Services, blocks and gateways.

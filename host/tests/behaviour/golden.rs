@@ -12,7 +12,7 @@ use tailorbird::environment;
 use tailorbird::resources::Defaults;
 use tailorbird::syncer::files;
 
-use crate::cluster::{Cluster, Files, birds};
+use crate::cluster::{Cluster, Files, Look, birds};
 
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

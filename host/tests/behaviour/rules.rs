@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tailorbird::resources::Kind;
 
 use crate::cluster::{
-    Cluster, calico, configuration, node, normal, peer, secret, service, slice, three_nodes,
+    Cluster, Look, calico, configuration, node, normal, peer, secret, service, slice, three_nodes,
 };
 
 /// Node `a` of three, with this cluster-wide configuration.

@@ -4,7 +4,7 @@ use tailorbird::engine::{Engine, Settings};
 use tailorbird::resources::Kind;
 
 use crate::cluster::{
-    Cluster, calico, configuration, node, peer, renderer, secret, service, slice, three_nodes,
+    Cluster, Look, calico, configuration, node, peer, renderer, secret, service, slice, three_nodes,
 };
 
 /// Node `a` of three, with this cluster-wide configuration.

@@ -75,7 +75,9 @@ impl Bench {
     pub(crate) fn daemon(&self, name: &str, script: &str) {
         let path = self.path("birds").join(name);
         // Written by a process of its own: a test beside this one that starts a program could keep the file open.
-        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+        // In one step, for a daemon may be running the one before: a script that is half there does something else.
+        let write =
+            "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2.new\" && chmod 755 \"$2.new\" && mv \"$2.new\" \"$2\"";
         let done = Command::new("sh").args(["-c", write, "sh", script]).arg(&path).status().unwrap();
         assert!(done.success());
     }

@@ -12,8 +12,9 @@ fn a_bird_that_comes_late_goes_and_comes_back_is_seen_and_gets_the_files() {
     let birds = world.birds();
     daemon.ready();
     assert!(birds[0].loads() >= 1 && birds[1].loads() >= 1);
-    let status = daemon.status();
-    assert_eq!(status["birds"][0]["sessions"][0]["state"], "Established", "{status}");
+    until("the session is told", || {
+        (daemon.status()["birds"][0]["sessions"][0]["state"] == "Established").then_some(())
+    });
 
     drop(birds);
     let reason = daemon.unready("bird.ctl");

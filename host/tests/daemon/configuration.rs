@@ -1,50 +1,9 @@
-//! Templates, plugins and the configuration file change while the daemon runs.
+//! Plugins and the configuration file change while the daemon runs.
 
 use std::fs;
 
 use crate::component::Guest;
 use crate::world::{QUICK, World, until};
-
-/// A resource of a group of its own.
-fn resource(world: &World, name: &str, template: &str) {
-    let text =
-        format!("[template]\nsrc = \"{name}.hbs\"\ndest = \"/x/{name}.txt\"\nfamily = \"v4\"\nmodel = 1\n");
-    world.bench.put(&format!("confdir/conf.d/{name}.toml"), &text);
-    world.bench.put(&format!("confdir/templates/{name}.hbs"), template);
-}
-
-#[test]
-fn a_template_that_fails_holds_up_its_own_group_and_no_other() {
-    let world = World::new();
-    resource(&world, "a", "{{#each_item peers}}{{address}}\n{{/each_item}}");
-    resource(&world, "b", "{{#each_item peers}}{{address}} b\n{{/each_item}}");
-    let mut command = world.command();
-    command.arg("--confdir").arg(world.path("confdir"));
-    let daemon = world.start_as(command);
-    daemon.ready();
-    world.shows("b.txt", "10.0.0.254 b", true);
-
-    for broken in ["{{#each_item peers}}", "{{no_such_function 1}}", "{{{"] {
-        resource(&world, "b", broken);
-        let reason = daemon.unready("group b: failed");
-        assert!(!reason.contains("group a"), "{reason}");
-        let address = format!("10.9.0.{}", broken.len());
-        world.put_peer("extra.yaml", &address);
-        world.shows("a.txt", &address, true);
-        world.shows("b.txt", &address, false);
-        resource(&world, "b", "{{#each_item peers}}{{address}} b\n{{/each_item}}");
-        world.shows("b.txt", &format!("{address} b"), true);
-        daemon.ready();
-    }
-
-    // A folder without any resource is a mistake; those in use stay.
-    fs::rename(world.path("confdir/conf.d"), world.path("confdir/away")).unwrap();
-    daemon.unready("templates: ");
-    world.put_peer("extra.yaml", "10.9.0.200");
-    world.shows("a.txt", "10.9.0.200", true);
-    fs::rename(world.path("confdir/away"), world.path("confdir/conf.d")).unwrap();
-    daemon.ready();
-}
 
 fn with_plugin(path: &str, daemon: &str) -> String {
     format!("[[plugin]]\npath = \"{path}\"\n{daemon}")

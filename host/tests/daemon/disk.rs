@@ -62,10 +62,10 @@ fn a_disk_that_is_full_or_read_only_keeps_the_old_files() {
     world.put_peer("extra.yaml", "10.9.0.1");
     daemon.unready("No space left");
     assert_eq!(world.out("bird.cfg"), before);
+    drop(filling);
     fs::remove_file(out.join("filling")).unwrap();
     daemon.ready();
     world.shows("bird.cfg", "10.9.0.1", true);
-    drop(filling);
 
     disk.remount("ro");
     world.put_peer("extra.yaml", "10.9.0.2");

@@ -117,7 +117,8 @@ impl State {
                 ),
                 ("show protocols all", _) => {
                     "2002-Name       Proto      Table      State  Since         Info\n\
-                     1002-Mesh_10_0_0_2 BGP        ---        up     12:00:00.000  Established   \n0000 \n"
+                     1002-Mesh_10_0_0_2 BGP        ---        up     12:00:00.000  Established   \n\
+                     1006-  BGP state:          Established\n     Neighbor address: 10.0.0.2\n \n0000 \n"
                         .to_owned()
                 }
                 (other, _) => format!("9001 syntax error, unexpected {other}\n"),

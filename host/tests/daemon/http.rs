@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::common::SECRET;
-use crate::world::World;
+use crate::world::{World, until};
 
 /// The families of a text in the form of OpenMetrics, with their kinds. A line that is none is a failure.
 fn families(text: &str) -> BTreeMap<String, String> {
@@ -44,7 +44,11 @@ fn metrics_and_status_tell_everything_but_secrets() {
     let daemon = world.start();
     daemon.ready();
     world.shows("bird.cfg", SECRET, true);
-    let (code, head, text) = daemon.ask("GET", "/metrics");
+    // BIRD is asked how it is after the files are in force.
+    let (code, head, text) = until("BIRD's sessions are counted", || {
+        let answer = daemon.ask("GET", "/metrics");
+        answer.2.contains("bird_sessions{bird=\"bird6\"").then_some(answer)
+    });
     assert_eq!(code, 200);
     assert!(head.contains("application/openmetrics-text"), "{head}");
     let families = families(&text);

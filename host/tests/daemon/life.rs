@@ -1,4 +1,4 @@
-//! Signals, logs, and what an idle daemon costs.
+//! Signals and logs.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -98,28 +98,4 @@ fn logs_follow_the_severity_of_the_objects_and_can_be_json() {
     assert_eq!(in_force(), quiet, "what goes well is not logged at this level");
     severity("Info");
     until("it is logged again", || (in_force() > quiet).then_some(()));
-}
-
-#[test]
-fn an_idle_daemon_sleeps() {
-    let world = World::new();
-    world.bench.put("tailorbird.toml", "");
-    let _birds = world.birds();
-    let daemon = world.start();
-    daemon.ready();
-    let switches = || -> u64 {
-        let threads = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
-        let of = |folder: fs::DirEntry| {
-            // A thread may end between the two.
-            let text = fs::read_to_string(folder.path().join("status")).unwrap_or_default();
-            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-            line.trim().parse::<u64>().ok()
-        };
-        threads.filter_map(|entry| of(entry.unwrap())).sum()
-    };
-    // It is the time itself that is measured here: from one probe of BIRD to the next one but one.
-    let (before, begin) = (switches(), Instant::now());
-    std::thread::sleep(Duration::from_secs(11));
-    let rate = (switches() - before) as f64 / begin.elapsed().as_secs_f64();
-    assert!(rate <= 2.0, "{rate} voluntary context switches a second");
 }

@@ -133,10 +133,6 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }

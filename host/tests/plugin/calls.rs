@@ -12,20 +12,6 @@ use tailorbird::policy::Plugins as _;
 
 use crate::common::*;
 
-/// A body that reads the key that was handed over (a text as first argument) and returns its value, or nothing.
-const READS: &str = r#"
-  (local $key i32) (local $n i32)
-  (local.set $key (i32.load offset=8 (local.get $ptr)))
-  (local.set $n (i32.load offset=12 (local.get $ptr)))
-  (call $get (local.get $key) (local.get $n) (i32.const 2100))
-  (if (result i32) (i32.load8_u (i32.const 2100))
-    (then
-      (i32.store8 (i32.const 2008) (i32.const 3))
-      (i32.store (i32.const 2016) (i32.load (i32.const 2104)))
-      (i32.store (i32.const 2020) (i32.load (i32.const 2108)))
-      (i32.const 2000))
-    (else (i32.const 1024)))"#;
-
 fn keys(keys: &[&str]) -> BTreeSet<Arc<str>> {
     keys.iter().map(|&key| key.into()).collect()
 }

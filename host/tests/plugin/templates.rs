@@ -57,16 +57,7 @@ impl Templates {
 
 /// `f` returns the value of the key that its first argument names, or nothing.
 fn reader() -> Guest {
-    let body = r#"
-      (call $get (i32.load offset=8 (local.get $ptr)) (i32.load offset=12 (local.get $ptr)) (i32.const 2100))
-      (if (result i32) (i32.load8_u (i32.const 2100))
-        (then
-          (i32.store8 (i32.const 2008) (i32.const 3))
-          (i32.store (i32.const 2016) (i32.load (i32.const 2104)))
-          (i32.store (i32.const 2020) (i32.load (i32.const 2108)))
-          (i32.const 2000))
-        (else (i32.const 1024)))"#;
-    Guest::function("reader", body).wants(&["/"])
+    Guest::function("reader", READS).wants(&["/"])
 }
 
 /// `f` returns its first argument.

@@ -6,7 +6,7 @@ use tailorbird::plugin::contract::types::{Address, Community, Range, Span};
 use tailorbird::policy::OnError;
 use tailorbird::resources::Kind;
 
-use crate::cluster::{calico, configuration, peer, service, slice, three_nodes};
+use crate::cluster::{Look, calico, configuration, peer, service, slice, three_nodes};
 use crate::native::{Native, advertise_answer, text};
 use crate::world::World;
 

@@ -8,7 +8,7 @@ use tailorbird::plugin::contract::filter::{Action, Direction};
 use tailorbird::plugin::contract::peers::Answer;
 use tailorbird::policy::{OnError, Overlay};
 
-use crate::cluster::{peer, three_nodes};
+use crate::cluster::{Look, peer, three_nodes};
 use crate::native::{Native, Natives, Rules, answer, rule, rules_answer};
 use crate::world::World;
 

@@ -11,7 +11,7 @@ use tailorbird::plugin::contract::peers::{Answer, Change, ClusterIdChoice};
 use tailorbird::plugin::contract::types::{Address, Community, Family, Prefix, Range, Span};
 use tailorbird::policy::OnError;
 
-use crate::cluster::{calico, configuration, node, peer, service, slice, three_nodes};
+use crate::cluster::{Look, calico, configuration, node, peer, service, slice, three_nodes};
 use crate::native::{NONE, Native, Rules, advertise_answer, answer, rule, rules_answer};
 use crate::peers::{addition, change};
 use crate::world::World;

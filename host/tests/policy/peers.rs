@@ -4,7 +4,7 @@ use tailorbird::plugin::contract::peers::{Addition, Answer, Change, ClusterIdCho
 use tailorbird::plugin::contract::types::{Family, NextHop, PeeringKind, Range, Span};
 use tailorbird::policy::OnError;
 
-use crate::cluster::{calico, configuration, node, peer, secret, service, slice, three_nodes};
+use crate::cluster::{Look, calico, configuration, node, peer, secret, service, slice, three_nodes};
 use crate::native::{NONE, Native, answer, text};
 use crate::world::World;
 

@@ -7,7 +7,7 @@ use tailorbird::plugin::contract::types::{Address, Community, PeeringKind, Prefi
 use tailorbird::policy::{OnError, Placement};
 use tailorbird::resources::Kind;
 
-use crate::cluster::{calico, configuration, peer, three_nodes};
+use crate::cluster::{Look, calico, configuration, peer, three_nodes};
 use crate::native::{Native, Rules, rule, rules_answer, text};
 use crate::world::World;
 

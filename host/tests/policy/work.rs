@@ -113,3 +113,18 @@ fn something_changes_that_no_plugin_sees() {
     };
     assert_eq!(world(30), Count::default());
 }
+
+#[test]
+fn what_is_published_of_a_node_and_of_a_service() {
+    let touched = |size, yaml: &str| {
+        let mut world = cluster(size);
+        let before = world.engine.work().keys_touched;
+        world.apply(yaml);
+        world.engine.work().keys_touched - before
+    };
+    let label = node("n0007", "{ipv4Address: 10.1.0.8/16}", "{rack: r1, x: y}");
+    let annotated = a_service(7, 1).replace("name: 's7'", "name: 's7', annotations: {a: b, c: d}");
+    for (yaml, keys) in [(label, 1), (annotated, 2)] {
+        assert_eq!([30, 120].map(|size| touched(size, &yaml)), [keys, keys]);
+    }
+}

@@ -7,7 +7,7 @@ use tailorbird::policy::{Abandoned, CallError, Derived, Overlay};
 use tailorbird::render::Renderer;
 use tailorbird::resources::{Defaults, Kind};
 
-use crate::cluster::{Files, birds, key, normal, read, renderer};
+use crate::cluster::{Files, Look, birds, key, read, renderer};
 use crate::native::{Count, Native, Natives};
 
 /// An engine, an overlay and a renderer.
@@ -20,6 +20,14 @@ pub(crate) struct World {
     derived: Option<Derived>,
     /// How much was asked since the last [`World::apply`].
     pub(crate) count: Count,
+}
+
+impl Look for World {
+    /// The files that the plugins make, none of which may fail for good.
+    fn files(&mut self) -> Files {
+        let derived = self.derive().unwrap_or_else(|error| panic!("{error}"));
+        self.rendered(&derived)
+    }
 }
 
 impl World {
@@ -77,12 +85,6 @@ impl World {
         derived
     }
 
-    /// The files that the plugins make, none of which may fail for good.
-    pub(crate) fn files(&mut self) -> Files {
-        let derived = self.derive().unwrap_or_else(|error| panic!("{error}"));
-        self.rendered(&derived)
-    }
-
     fn rendered(&mut self, derived: &Derived) -> Files {
         let rendering = self.renderer.render(&derived.snapshot);
         let files = rendering.files.into_iter().map(|file| {
@@ -95,57 +97,6 @@ impl World {
     /// The errors of the plugins that failed and did not stop anything.
     pub(crate) fn errors(&mut self) -> Vec<CallError> {
         self.derive().unwrap_or_else(|error| panic!("{error}")).errors
-    }
-
-    /// A file in normal form.
-    pub(crate) fn file(&mut self, name: &str) -> String {
-        normal(&self.files()[name])
-    }
-
-    #[track_caller]
-    pub(crate) fn has(&mut self, file: &str, fragment: &str) {
-        let text = self.file(file);
-        assert!(text.contains(&normal(fragment)), "{file} has no `{fragment}`:\n{}", self.files()[file]);
-    }
-
-    #[track_caller]
-    pub(crate) fn lacks(&mut self, file: &str, fragment: &str) {
-        let text = self.file(file);
-        assert!(!text.contains(&normal(fragment)), "{file} has `{fragment}`:\n{}", self.files()[file]);
-    }
-
-    /// The stanza of a session, in normal form.
-    pub(crate) fn session(&mut self, name: &str) -> Option<String> {
-        ["bird.cfg", "bird6.cfg"].into_iter().find_map(|file| {
-            let text = self.file(file);
-            let (_, rest) = text.split_once(&format!("protocol bgp {name} from bgp_template {{ "))?;
-            let end = rest.find(" protocol bgp ").unwrap_or(rest.len());
-            Some(rest[..end].trim_end_matches(" }").to_owned())
-        })
-    }
-
-    /// The names of all sessions, IPv4 first.
-    pub(crate) fn sessions(&mut self) -> Vec<String> {
-        let files = self.files();
-        let lines = ["bird.cfg", "bird6.cfg"].into_iter().flat_map(|file| files[file].lines());
-        let names = lines.filter_map(|line| line.strip_prefix("protocol bgp ")?.split(' ').next());
-        names.map(str::to_owned).collect()
-    }
-
-    #[track_caller]
-    pub(crate) fn session_has(&mut self, name: &str, statements: &[&str]) {
-        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
-        for statement in statements {
-            assert!(text.contains(&normal(statement)), "{name} has no `{statement}`: {text}");
-        }
-    }
-
-    #[track_caller]
-    pub(crate) fn session_lacks(&mut self, name: &str, statements: &[&str]) {
-        let Some(text) = self.session(name) else { panic!("no {name} among {:?}", self.sessions()) };
-        for statement in statements {
-            assert!(!text.contains(&normal(statement)), "{name} has `{statement}`: {text}");
-        }
     }
 
     /// Asserts that BIRD takes the files, where it is installed.

@@ -1,7 +1,7 @@
 //! Replaces the full mesh by route reflectors, chosen by topology.
 //!
 //! Reflectors peer with each other and with the nodes of their own group; any other node peers with its group's reflectors and
-//! with some of other groups. Who peers with whom follows from the list of nodes alone ([`plan`]), so that both ends of a
+//! with some of other groups. Who peers with whom follows from the list of nodes alone (`plan`), so that both ends of a
 //! peering come to the same conclusion.
 
 mod hash;
