@@ -1,8 +1,8 @@
 //! Where objects come from: one file for each datastore, all behind [`Syncer`].
 
 pub mod files;
-pub mod kubernetes;
 mod known;
+pub mod kubernetes;
 mod once;
 mod watched;
 
@@ -42,8 +42,8 @@ pub enum Update {
     Event(Event),
     /// All that was there has been told.
     InSync,
-    /// From now on the source tells of these Secrets and of no others, as [`Updates::secrets`] had it. A source that asks
-    /// for Secrets by name tells this before each `InSync` or `Lost` that follows from a change of the names.
+    /// The source has told of these Secrets, as [`Updates::secrets`] had it, and of no others. A source that asks for Secrets
+    /// by name tells this once it has asked for all of them.
     Secrets(Arc<BTreeSet<Name>>),
     /// The source cannot be followed; what was told may be out of date.
     Lost(String),

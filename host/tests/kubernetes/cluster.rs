@@ -1,6 +1,7 @@
 //! The cluster that a test has for itself: the API server is one, so the tests take turns.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream;
@@ -85,17 +86,22 @@ impl Cluster {
     pub(crate) async fn apply(&self, object: &Value) {
         let (collection, has_status) = collection_of(object);
         let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
-        let made = self.ask(Method::POST, &collection, Some(object)).await;
-        let made = match made {
-            Err(409) => {
-                let old = self.ask(Method::GET, &path, None).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut made = loop {
+            match self.ask(Method::POST, &collection, Some(object)).await {
+                Ok(made) => break made,
+                // It is there, or its address is still that of a Service that has just been deleted.
+                Err(409 | 422) if Instant::now() < deadline => {}
+                Err(code) => panic!("{path}: {code}"),
+            }
+            if let Ok(old) = self.ask(Method::GET, &path, None).await {
                 let mut new = object.clone();
                 new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
-                self.ask(Method::PUT, &path, Some(&new)).await
+                let made = self.ask(Method::PUT, &path, Some(&new)).await;
+                break made.unwrap_or_else(|code| panic!("{path}: {code}"));
             }
-            made => made,
+            tokio::time::sleep(Duration::from_millis(20)).await;
         };
-        let mut made = made.unwrap_or_else(|code| panic!("{path}: {code}"));
         if has_status && let Some(status) = object.get("status") {
             made["status"] = status.clone();
             let path = format!("{path}/status");
@@ -178,7 +184,7 @@ impl Cluster {
             if served.is_ok() == wanted {
                 return;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+            tokio::time::sleep(Duration::from_millis(25)).await;
         }
         panic!("{plural} of {}: not as wanted", group.as_str());
     }

@@ -44,6 +44,8 @@ pub(crate) enum Fault {
     Answer(u16, Option<u64>),
     /// It is answered with a watch that holds this error and ends.
     Event(u16),
+    /// It asks for the oldest version there is in the place of its own.
+    Oldest,
     /// After so many more bytes of the answer the connection is cut.
     Cut(usize),
     /// After so many more bytes of the answer nothing comes any more.
@@ -103,10 +105,6 @@ impl Proxy {
         Self { shared, port, runtime: Some(runtime) }
     }
 
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
     /// A kubeconfig that leads to the proxy.
     pub(crate) fn kubeconfig(&self) -> serde_json::Value {
         kubeconfig(&format!("http://127.0.0.1:{}", self.port), None, ADMIN)
@@ -142,7 +140,7 @@ impl Drop for Proxy {
 }
 
 async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let path = request.uri().path_and_query().unwrap().to_string();
+    let mut path = request.uri().path_and_query().unwrap().to_string();
     let seen = Seen { path: path.clone(), at: Instant::now() };
     shared.seen.lock().unwrap().push(seen.clone());
     let status =
@@ -159,6 +157,10 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             let event = json!({"type": "ERROR", "object": status(code)});
             return Response::new(Body::from(format!("{event}\n")));
         }
+        Some(Fault::Oldest) => {
+            let (rest, _) = path.split_once("resourceVersion=").unwrap();
+            path = format!("{rest}resourceVersion=1");
+        }
         _ => {}
     }
     let upstream = http::Request::get(path).body(kube::client::Body::empty()).unwrap();
@@ -172,7 +174,7 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             if harm.is_none() {
                 harm = shared.fault(&seen, true).and_then(|fault| match fault {
                     Fault::Cut(left) | Fault::Silence(left) => Some((left, fault)),
-                    Fault::Answer(..) | Fault::Event(_) => None,
+                    Fault::Answer(..) | Fault::Event(_) | Fault::Oldest => None,
                 });
             }
             if let Some((left, fault)) = &mut harm {

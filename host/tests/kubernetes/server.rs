@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use kube::client::Body;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
@@ -69,7 +68,7 @@ impl Server {
                --disable-admission-plugins ServiceAccount,NamespaceLifecycle >'{at}/apiserver.log' 2>&1 &\n\
              apiserver=$!\n\
              read -r _\n\
-             kill $apiserver $etcd\n\
+             kill -9 $apiserver $etcd\n\
              wait\n\
              rm -rf '{at}'\n"
         );
@@ -77,6 +76,7 @@ impl Server {
             .args(["-c", &script])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let server = Self { _alive: shell.stdin.take().unwrap(), folder, port };
@@ -97,10 +97,6 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// A kubeconfig for a user.
@@ -134,10 +130,6 @@ pub(crate) fn kubeconfig(server: &str, authority: Option<&Path>, token: &str) ->
 
 pub(crate) fn get(path: &str) -> http::Request<Vec<u8>> {
     http::Request::get(path).body(Vec::new()).unwrap()
-}
-
-pub(crate) fn empty_get(path: &str) -> http::Request<Body> {
-    http::Request::get(path).body(Body::empty()).unwrap()
 }
 
 /// The keys that the API server signs tokens with.

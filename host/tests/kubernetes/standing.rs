@@ -51,7 +51,9 @@ async fn a_cluster_without_calico_says_so() {
     api.install(CalicoGroup::Crd).await;
     api.apply_all(&objects).await;
     followed.until_rendered("with", &from_files(&settings(), &objects)).await;
-    assert!(followed.states.iter().all(|state| state.problems.is_empty()));
+    followed
+        .until("no problem", |followed| followed.states.iter().all(|state| state.problems.is_empty()))
+        .await;
 }
 
 /// The objects of a cluster in the other group.
@@ -137,7 +139,7 @@ async fn without_permission_for_services_peers_are_rendered_and_the_loss_is_told
     assert!(problems[0].ends_with("allow get, list and watch of services"), "{problems:?}");
     api.apply_all(&role(&ALL)).await;
     followed.until_rendered("with", &from_files(&settings(), &objects)).await;
-    assert_eq!(followed.of("services").problems, Vec::<String>::new());
+    followed.until("no problem", |followed| followed.of("services").problems.is_empty()).await;
 }
 
 #[tokio::test]
@@ -189,7 +191,7 @@ async fn a_permission_that_is_lost_is_told_and_stops_nothing_else() {
     objects.push(filter);
     api.apply_all(&role(&ALL)).await;
     followed.until_rendered("all again", &from_files(&settings(), &objects)).await;
-    assert!(followed.of("bgpfilters").problems.is_empty());
+    followed.until("no problem", |followed| followed.of("bgpfilters").problems.is_empty()).await;
 }
 
 #[tokio::test]
@@ -218,7 +220,7 @@ async fn only_the_secrets_that_are_needed_are_asked_for_and_each_change_is_follo
                       "password": {"secretKeyRef": {"name": "other", "key": "password"}}});
     objects.push(calico("BGPPeer", "with-another", spec));
     api.apply(&objects[objects.len() - 1]).await;
-    followed.until("another secret", |followed| !followed.of("secrets").in_sync).await;
+    followed.until("another secret is needed", |followed| !followed.in_sync()).await;
     followed.until_rendered("another secret", &from_files(&settings(), &objects)).await;
     let asked = proxy.seen(|seen| seen.path.contains("secrets"));
     let by_name = |name: &str| {
@@ -240,7 +242,7 @@ async fn only_the_secrets_that_are_needed_are_asked_for_and_each_change_is_follo
 }
 
 #[tokio::test]
-async fn only_blocks_that_can_be_the_nodes_are_asked_for_and_a_label_that_comes_later_takes_none_away() {
+async fn only_blocks_that_can_be_the_nodes_are_asked_for_and_one_that_is_labelled_later_stays() {
     let Some(api) = Cluster::take().await else { return };
     let mut objects = cluster();
     api.apply_all(&objects).await;
@@ -261,5 +263,5 @@ async fn only_blocks_that_can_be_the_nodes_are_asked_for_and_a_label_that_comes_
             tailorbird::engine::Event::Delete(key) => format!("- {key}"),
         })
         .collect();
-    assert!(names.iter().all(|name| !name.contains("others") && !name.starts_with('-')), "{names:?}");
+    assert!(names.iter().all(|name| !name.contains("others")), "{names:?}");
 }

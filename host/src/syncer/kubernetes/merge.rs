@@ -52,7 +52,12 @@ impl<I: Ord + Clone> Merge<I> {
         self.streams.keys()
     }
 
-    /// A stream is added.
+    /// Whether every stream has told all that there is, once at least.
+    pub(super) fn is_complete(&self) -> bool {
+        self.streams.values().all(|state| state.complete)
+    }
+
+    /// A stream is added; the source is as in sync as before.
     pub(super) fn add(&mut self, id: I) {
         self.streams.insert(id, State::default());
     }
@@ -160,12 +165,11 @@ impl<I: Ord + Clone> Merge<I> {
         }
         let reasons: BTreeSet<&str> =
             standings.into_iter().filter_map(|standing| standing.err().flatten()).collect();
-        let reason = match (reasons.is_empty(), &self.standing) {
-            (false, _) => reasons.into_iter().collect::<Vec<_>>().join("; "),
-            // A stream was added to a source that was in sync.
-            (true, Some(Ok(()))) => "an object that is needed now is asked for".to_owned(),
-            (true, _) => return updates,
-        };
+        // A stream that has just begun has nothing to say yet.
+        if reasons.is_empty() {
+            return updates;
+        }
+        let reason = reasons.into_iter().collect::<Vec<_>>().join("; ");
         if self.standing.as_ref() != Some(&Err(reason.clone())) {
             self.standing = Some(Err(reason.clone()));
             updates.push(Update::Lost(reason));
@@ -269,11 +273,12 @@ mod tests {
         merge.take(&1, Note::InSync);
         assert_eq!(merge.settle(), [Update::InSync]);
 
+        assert!(merge.is_complete());
         merge.add(2);
-        assert!(matches!(merge.settle()[..], [Update::Lost(_)]));
+        assert_eq!((merge.settle(), merge.is_complete()), (Vec::new(), false));
         let a = pool("a", 1);
         assert_eq!(list(&mut merge, 2, std::slice::from_ref(&a)), [upsert(&a)]);
-        assert_eq!(merge.settle(), [Update::InSync]);
+        assert_eq!((merge.settle(), merge.is_complete()), (Vec::new(), true));
         assert_eq!(merge.remove(&2), [delete(&a)]);
         assert_eq!(merge.take(&2, there(&a)), []);
         assert_eq!(merge.settle(), []);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::collection::Collection;
@@ -131,7 +131,7 @@ impl<'de> DeserializeSeed<'de> for Part {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_map(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -139,7 +139,38 @@ impl<'de> Visitor<'de> for Part {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a mapping")
+        f.write_str("a value")
+    }
+
+    // What is no mapping holds nothing that is needed, and must not keep the rest from being read: the object that is an
+    // error has the word `Failure` for its status.
+    fn visit_str<E>(self, _: &str) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        while from.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Null)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
@@ -157,5 +188,52 @@ impl<'de> Visitor<'de> for Part {
             map.insert(key, value);
         }
         Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::Kind;
+
+    fn nodes(line: &str) -> Result<Step, Failure> {
+        read_event(line.as_bytes(), &Collection::all(Kind::KubeNode), &Defaults::default())
+    }
+
+    #[test]
+    fn an_error_within_a_watch_keeps_its_code_and_words() {
+        let line = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+            "message":"too old resource version: 1 (7)","reason":"Expired","code":410}}"#;
+        let failure = nodes(line).expect_err("an error");
+        assert!(failure.is_expired(), "{failure}");
+        assert_eq!(failure.to_string(), "410: too old resource version: 1 (7)");
+    }
+
+    #[test]
+    fn an_object_of_any_shape_costs_no_other_object() {
+        let node = |rest: &str| format!(r#"{{"metadata":{{"name":"a","resourceVersion":"7"}}{rest}}}"#);
+        for rest in [r#","status":"well""#, r#","status":[1,{}]"#, r#","status":null"#, r#","status":-1.5"#] {
+            let event = format!(r#"{{"type":"ADDED","object":{}}}"#, node(rest));
+            let step = nodes(&event).unwrap_or_else(|failure| panic!("{rest}: {failure}"));
+            assert!(matches!(step.change, Some(Change::There(..))), "{rest}: {step:?}");
+        }
+        for item in ["{}", r#"{"metadata":7}"#, r#"{"metadata":{"name":["a"]}}"#, "[]", "true"] {
+            let change = read_item(item.as_bytes(), &Collection::all(Kind::KubeNode), &Defaults::default());
+            assert!(matches!(change, Ok(Change::Nameless(..))), "{item}: {change:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_without_a_version_or_of_an_unknown_type_is_none() {
+        for line in [
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#,
+            r#"{"type":"MOVED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}"#,
+            r#"{"type":"ADDED"}"#,
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a","#,
+        ] {
+            assert!(matches!(nodes(line), Err(Failure::Broken(_))), "{line}");
+        }
+        let bookmark = nodes(r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#);
+        assert_eq!(bookmark, Ok(Step { change: None, version: "9".to_owned() }));
     }
 }

@@ -87,12 +87,17 @@ impl Syncer for Secrets {
                         return;
                     }
                 }
-                let mut updates = vec![Update::Secrets(names)];
-                updates.extend(source.merge.settle());
-                if !source.tell(updates).await {
-                    return;
-                }
+                let mut names = Some(names);
                 loop {
+                    if source.merge.is_complete()
+                        && let Some(names) = names.take()
+                    {
+                        let mut updates = vec![Update::Secrets(names)];
+                        updates.extend(source.merge.settle());
+                        if !source.tell(updates).await {
+                            return;
+                        }
+                    }
                     let told = tokio::select! {
                         told = source.next() => told,
                         changed = needed.changed(), if is_open => {
