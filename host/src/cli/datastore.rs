@@ -18,7 +18,7 @@ pub(super) enum Datastore {
     Kubernetes,
 }
 
-/// How long a one-shot command waits for a source that cannot be read.
+/// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Datastore {
@@ -44,7 +44,7 @@ impl Datastore {
     pub(super) fn read(self, engine: &mut Engine) -> anyhow::Result<Vec<String>> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let pace = Pace { newest: true, ..Pace::default() };
+            let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
             let sources = self.open(engine.settings(), pace).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;

@@ -188,6 +188,39 @@ async fn an_api_server_that_asks_for_patience_gets_it() {
     assert!(lists[1].at - lists[0].at >= Duration::from_secs(1));
 }
 
+/// However long it takes, as long as it goes on.
+#[tokio::test]
+async fn a_list_that_comes_slowly_is_read_to_its_end() {
+    let Some(api) = Cluster::take().await else { return };
+    let mut objects = cluster();
+    objects.extend((20..40).map(node));
+    api.apply_all(&objects).await;
+    let proxy = Proxy::start(api.server).await;
+    proxy.harm(1, |seen| seen.is_list("nodes"), Fault::Slow(20));
+    let answer = Duration::from_millis(250);
+    let begun = Instant::now();
+    let mut followed =
+        Followed::start(api.put(&proxy.kubeconfig()), settings(), Pace { answer, ..pace() }).await;
+    followed.until_rendered("the end", &from_files(&settings(), &objects)).await;
+    assert!(begun.elapsed() > answer, "it was not slow");
+    assert_eq!(proxy.seen(|seen| seen.is_list("nodes")).len(), 1);
+}
+
+/// The API server cannot be asked, and when it can again, the permission is gone: what was read before stands.
+#[tokio::test]
+async fn a_permission_that_is_lost_while_the_api_server_was_away_is_no_reason_to_wait() {
+    let Some(mut scene) = Scene::start(Pace { watch: Duration::from_secs(1), ..pace() }).await else {
+        return;
+    };
+    scene.proxy.harm(usize::MAX, |seen| seen.is_watch("bgpfilters"), Fault::Answer(500, None));
+    scene.followed.until("the loss", |followed| followed.of("bgpfilters").lost.is_some()).await;
+    scene.proxy.spare();
+    scene.proxy.harm(usize::MAX, |seen| seen.is_watch("bgpfilters"), Fault::Answer(403, None));
+    scene.followed.until("the problem", |followed| !followed.of("bgpfilters").problems.is_empty()).await;
+    scene.add(peer(10)).await;
+    scene.settled("the others").await;
+}
+
 #[tokio::test]
 async fn an_api_server_that_is_down_is_waited_for() {
     let Some(api) = Cluster::take().await else { return };
@@ -215,6 +248,18 @@ async fn an_api_server_that_is_down_is_waited_for() {
     let proxy = Proxy::start_at(api.server, port).await;
     followed.until_rendered("up again", &from_files(&settings(), &objects)).await;
     assert_eq!(proxy.seen(|seen| seen.is_list("bgppeers")).len(), 0, "the watch goes on without a list");
+
+    // So long that nobody knows any more what happened since.
+    drop(proxy);
+    followed.until("down", |followed| followed.states.iter().all(|state| !state.in_sync)).await;
+    let gone = objects.pop().unwrap();
+    api.delete(&gone).await;
+    objects.push(peer(11));
+    api.apply(&peer(11)).await;
+    let proxy = Proxy::start_at(api.server, port).await;
+    proxy.harm(1, |seen| seen.is_watch("bgppeers"), Fault::Oldest);
+    followed.until_rendered("up after long", &from_files(&settings(), &objects)).await;
+    assert!(proxy.is_done());
 }
 
 #[tokio::test]

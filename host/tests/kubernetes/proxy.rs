@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -50,6 +51,8 @@ pub(crate) enum Fault {
     Cut(usize),
     /// After so many more bytes of the answer nothing comes any more.
     Silence(usize),
+    /// The answer comes in small pieces, so many milliseconds apart.
+    Slow(u64),
 }
 
 struct Rule {
@@ -69,7 +72,7 @@ impl Shared {
     fn fault(&self, seen: &Seen, of_answers: bool) -> Option<Fault> {
         let mut rules = self.rules.lock().unwrap();
         let rule = rules.iter_mut().find(|rule| {
-            let is_of_answer = matches!(rule.fault, Fault::Cut(_) | Fault::Silence(_));
+            let is_of_answer = matches!(rule.fault, Fault::Cut(_) | Fault::Silence(_) | Fault::Slow(_));
             rule.times > 0 && is_of_answer == of_answers && (rule.matches)(seen)
         })?;
         rule.times -= 1;
@@ -174,11 +177,12 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             if harm.is_none() {
                 harm = shared.fault(&seen, true).and_then(|fault| match fault {
                     Fault::Cut(left) | Fault::Silence(left) => Some((left, fault)),
+                    Fault::Slow(_) => Some((usize::MAX, fault)),
                     Fault::Answer(..) | Fault::Event(_) | Fault::Oldest => None,
                 });
             }
             if let Some((left, fault)) = &mut harm {
-                if piece.len() > *left {
+                if piece.len() > *left || matches!(fault, Fault::Slow(_)) {
                     piece.truncate(*left);
                     after = Some(fault.clone());
                 }
@@ -189,6 +193,16 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         async move { (piece, after) }
     });
     let pieces = harmed.flat_map(|(piece, after)| {
+        if let (Ok(piece), Some(Fault::Slow(apart))) = (&piece, &after) {
+            let apart = Duration::from_millis(*apart);
+            let small: Vec<_> = piece.chunks(512).map(|small| Ok(Bytes::copy_from_slice(small))).collect();
+            return futures::stream::iter(small)
+                .then(move |small| async move {
+                    tokio::time::sleep(apart).await;
+                    small
+                })
+                .boxed();
+        }
         let first = futures::stream::iter([piece]);
         match after {
             None => first.boxed(),

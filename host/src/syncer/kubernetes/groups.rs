@@ -73,6 +73,11 @@ impl Groups {
         *known = Some((Instant::now(), found.clone()));
         Ok(found)
     }
+
+    /// What was found does not seem to be so any more.
+    pub(super) async fn forget(&self) {
+        *self.known.lock().await = None;
+    }
 }
 
 async fn resources(access: &Access, group: CalicoGroup, answer: Duration) -> Result<Option<Served>, Failure> {

@@ -90,7 +90,8 @@ impl<I: Ord + Clone> Merge<I> {
                 }
                 return self.gone(unseen);
             }
-            Note::InSync => state.lost = None,
+            // A list that was begun and cannot be ended is given up.
+            Note::InSync => (state.lost, state.unseen) = (None, None),
             Note::Lost(reason) => state.lost = Some(reason),
             Note::Problem(problem) => state.problem = problem,
         }
@@ -239,6 +240,12 @@ mod tests {
         assert_eq!(merge.take(&0, there(&newer)), []);
         assert_eq!(merge.settle(), []);
         assert_eq!(merge.take(&0, Note::Complete), [delete(&a)]);
+        assert_eq!(merge.settle(), [Update::InSync]);
+
+        // A list that cannot be ended: what was known stands.
+        merge.take(&0, Note::Begin);
+        merge.settle();
+        assert_eq!(merge.take(&0, Note::InSync), []);
         assert_eq!(merge.settle(), [Update::InSync]);
     }
 

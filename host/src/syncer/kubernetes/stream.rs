@@ -344,9 +344,15 @@ impl<I: Clone + Send> Stream<I> {
             if self.told == Told::Never {
                 self.nothing().await?;
             }
+            // Whatever kept it from being followed before: there is nothing else to wait for now.
+            (self.lost, self.behind) = (None, None);
+            self.tell(Note::InSync).await?;
         } else if failure.is_forbidden() {
             self.lost(format!("{what} may not be read: {failure}; {}", self.permission())).await?;
         } else {
+            if failure.is_not_found() {
+                self.shared.groups.forget().await;
+            }
             let behind = *self.behind.get_or_insert_with(Instant::now);
             if self.told == Told::Never || behind.elapsed() >= pace.grace {
                 self.lost(format!("{what} cannot be read: {failure}")).await?;
