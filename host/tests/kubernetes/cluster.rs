@@ -1,6 +1,6 @@
 //! The cluster that a test has for itself: the API server is one, so the tests take turns.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -22,14 +22,24 @@ pub(crate) const CALICO: [(&str, &str); 5] = [
 ];
 
 /// The kinds of the API server's own that the tests make objects of: version, kind, plural, whether they have a namespace.
-const BUILT_IN: [(&str, &str, &str, bool); 6] = [
+const BUILT_IN: [(&str, &str, &str, bool); 11] = [
     ("v1", "Node", "nodes", false),
     ("v1", "Service", "services", true),
     ("v1", "Secret", "secrets", true),
     ("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
     ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles", true),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
+    ("v1", "ServiceAccount", "serviceaccounts", true),
+    ("v1", "ConfigMap", "configmaps", true),
+    ("apps/v1", "DaemonSet", "daemonsets", true),
 ];
+
+/// The files that are deployed.
+pub(crate) fn deploy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
+}
 
 /// A cluster without objects, with the CRDs of `crd.projectcalico.org/v1`.
 pub(crate) struct Cluster {
@@ -65,15 +75,42 @@ impl Cluster {
         path
     }
 
+    /// A kubeconfig file for the account that is deployed: it may do what the manifests allow it, and read these Secrets,
+    /// which an operator puts in the place of the manifests' own.
+    pub(crate) async fn deployed(&self, secrets: &[&str]) -> PathBuf {
+        let text = std::fs::read_to_string(deploy().join("base/rbac.yaml")).unwrap();
+        for mut object in serde_saphyr::from_multiple::<Value>(&text).unwrap() {
+            if object["kind"] == "Role" {
+                object["rules"][0]["resourceNames"] = secrets.into();
+            }
+            self.apply(&object).await;
+        }
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let path = "/api/v1/namespaces/kube-system/serviceaccounts/tailorbird/token";
+        let answer = self.ask(Method::POST, path, Some(&request)).await.unwrap();
+        self.kubeconfig(answer["status"]["token"].as_str().unwrap())
+    }
+
     /// Asks for something; the answer, or the status of an error.
     pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, u16> {
+        self.ask_as(method, path, "application/json", body).await
+    }
+
+    /// The same with a body of another type.
+    pub(crate) async fn ask_as(
+        &self,
+        method: Method,
+        path: &str,
+        r#type: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, u16> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request = Request::builder().method(method).uri(path).header("content-type", r#type);
         let request = request.body(body.into_bytes()).unwrap();
         match self.client.request::<Value>(request).await {
             Ok(answer) => Ok(answer),
             Err(kube::Error::Api(status)) => {
-                if ![404, 409].contains(&status.code) {
+                if ![404, 409].contains(&status.code) && !status.message.contains("already allocated") {
                     println!("{path}: {}", status.message);
                 }
                 Err(status.code)
@@ -84,6 +121,11 @@ impl Cluster {
 
     /// Creates an object or puts it in the place of the one of its name.
     pub(crate) async fn apply(&self, object: &Value) {
+        self.try_apply(object).await.unwrap_or_else(|code| panic!("{object:#}: {code}"));
+    }
+
+    /// The same; the status where the API server does not take it.
+    pub(crate) async fn try_apply(&self, object: &Value) -> Result<(), u16> {
         let (collection, has_status) = collection_of(object);
         let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -91,22 +133,23 @@ impl Cluster {
             match self.ask(Method::POST, &collection, Some(object)).await {
                 Ok(made) => break made,
                 // It is there, or its address is still that of a Service that has just been deleted.
-                Err(409 | 422) if Instant::now() < deadline => {}
-                Err(code) => panic!("{path}: {code}"),
+                Err(409) => {}
+                Err(422) if object["kind"] == "Service" && Instant::now() < deadline => {}
+                Err(code) => return Err(code),
             }
             if let Ok(old) = self.ask(Method::GET, &path, None).await {
                 let mut new = object.clone();
                 new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
-                let made = self.ask(Method::PUT, &path, Some(&new)).await;
-                break made.unwrap_or_else(|code| panic!("{path}: {code}"));
+                break self.ask(Method::PUT, &path, Some(&new)).await?;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
         if has_status && let Some(status) = object.get("status") {
             made["status"] = status.clone();
             let path = format!("{path}/status");
-            self.ask(Method::PUT, &path, Some(&made)).await.unwrap_or_else(|code| panic!("{path}: {code}"));
+            self.ask(Method::PUT, &path, Some(&made)).await?;
         }
+        Ok(())
     }
 
     pub(crate) async fn apply_all(&self, objects: &[Value]) {
@@ -212,7 +255,7 @@ fn definition(group: CalicoGroup, kind: &str, plural: &str) -> Value {
 }
 
 /// The path of the collection that an object is in, and whether its status has a path of its own.
-fn collection_of(object: &Value) -> (String, bool) {
+pub(crate) fn collection_of(object: &Value) -> (String, bool) {
     let (version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
     if let Some((_, plural)) = CALICO.iter().find(|(calico, _)| *calico == kind) {
         return (format!("/apis/{version}/{plural}"), false);
@@ -223,7 +266,11 @@ fn collection_of(object: &Value) -> (String, bool) {
         panic!("{version} {kind}")
     };
     let root = if version == "v1" { "/api" } else { "/apis" };
-    let default = if kind == "Secret" { "kube-system" } else { "default" };
+    let default = if version == "v1" && kind == "Service" || kind == "EndpointSlice" {
+        "default"
+    } else {
+        "kube-system"
+    };
     let namespace = match has_namespace {
         true => format!("/namespaces/{}", object["metadata"]["namespace"].as_str().unwrap_or(default)),
         false => String::new(),

@@ -10,6 +10,7 @@ use tailorbird::engine::{Engine, Event, Settings};
 use tailorbird::manifest::{self, Entry, Format};
 use tailorbird::render::{Renderer, built_in};
 use tailorbird::resources::Defaults;
+use tailorbird::syncer::files::load_workloads;
 use tailorbird::syncer::kubernetes::{Access, CalicoGroup, Pace, Place, sources};
 use tailorbird::syncer::{Told, Update, Updates};
 use tailorbird::types::Name;
@@ -79,6 +80,13 @@ impl Followed {
             tasks.spawn(source.run(Updates::new(at, sender.clone(), needed.clone())));
         }
         Self { engine: Engine::new(settings), states, told, asked: Arc::default(), secrets, tasks }
+    }
+
+    /// Takes the local workloads of a folder.
+    pub(crate) fn load_workloads(&mut self, folder: &Path) {
+        let mut batch = self.engine.batch();
+        assert_eq!(load_workloads(folder, &mut batch), Vec::<String>::new());
+        let _ = batch.finish();
     }
 
     /// The source of a resource.
@@ -203,6 +211,11 @@ fn render(engine: &Engine) -> Files {
 
 /// What is rendered from objects in a file.
 pub(crate) fn from_files(settings: &Settings, objects: &[Value]) -> Files {
+    from_files_and_workloads(settings, objects, Path::new("no-such-folder"))
+}
+
+/// The same with local workloads.
+pub(crate) fn from_files_and_workloads(settings: &Settings, objects: &[Value], workloads: &Path) -> Files {
     let defaults = Defaults::new(settings.secret_namespace.clone());
     let mut engine = Engine::new(settings.clone());
     let mut batch = engine.batch();
@@ -217,6 +230,7 @@ pub(crate) fn from_files(settings: &Settings, objects: &[Value]) -> Files {
             other => panic!("{other:?}"),
         },
     );
+    assert_eq!(load_workloads(workloads, &mut batch), Vec::<String>::new());
     let _ = batch.finish();
     render(&engine)
 }

@@ -7,6 +7,7 @@
 
 mod cases;
 mod cluster;
+mod deployed;
 mod faults;
 mod follow;
 mod objects;

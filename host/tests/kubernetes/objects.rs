@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use tailorbird::engine::Settings;
+use tailorbird::syncer::kubernetes::CalicoGroup;
 
 /// The settings of the node that the tests render for.
 pub(crate) fn settings() -> Settings {
@@ -132,4 +133,15 @@ pub(crate) fn hash(node: &str) -> &'static str {
         "worker-2" => "53WSO6MBY4ZPU6KG6FI4VASUYQ3HFBO7TQGX7PRHXADNUR67KKUA",
         other => panic!("{other}"),
     }
+}
+
+/// The objects of a cluster in the other group.
+pub(crate) fn moved(objects: &[Value]) -> Vec<Value> {
+    let mut objects = objects.to_vec();
+    for object in &mut objects {
+        if object["apiVersion"] == CalicoGroup::Crd.as_str() {
+            object["apiVersion"] = CalicoGroup::V3.as_str().into();
+        }
+    }
+    objects
 }

@@ -93,12 +93,22 @@ impl Proxy {
     }
 
     pub(crate) async fn start_at(server: &'static Server, port: u16) -> Self {
+        Self::start_with(server, ADMIN, port).await
+    }
+
+    /// One that asks in the name of a user.
+    pub(crate) async fn start_as(server: &'static Server, token: &str) -> Self {
+        Self::start_with(server, token, 0).await
+    }
+
+    async fn start_with(server: &'static Server, token: &str, port: u16) -> Self {
+        let token = token.to_owned();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let started = runtime.spawn(async move {
             let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
             let port = listener.local_addr().unwrap().port();
-            let client = server.client(ADMIN).await;
+            let client = server.client(&token).await;
             let shared = Arc::new(Shared { client, rules: Mutex::default(), seen: Mutex::default() });
             let app = Router::new().fallback(forward).with_state(shared.clone());
             tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });

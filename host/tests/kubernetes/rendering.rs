@@ -5,14 +5,13 @@ use serde_json::json;
 use crate::cluster::Cluster;
 use crate::follow::{Followed, from_files, pace};
 use crate::objects::{self, cluster, node, peer, service, settings};
-use crate::server::ADMIN;
 
 #[tokio::test]
 async fn a_cluster_is_rendered_as_from_files_and_followed() {
     let Some(api) = Cluster::take().await else { return };
     let mut objects = cluster();
     api.apply_all(&objects).await;
-    let mut followed = Followed::start(api.kubeconfig(ADMIN), settings(), pace()).await;
+    let mut followed = Followed::start(api.deployed(&["bgp"]).await, settings(), pace()).await;
     followed.until_rendered("the start", &from_files(&settings(), &objects)).await;
 
     let more = [node(9), peer(9), objects::calico("IPPool", "second", json!({"cidr": "10.65.0.0/16"}))];

@@ -64,7 +64,7 @@ impl Server {
                --secure-port {port} --cert-dir '{at}/certs' --token-auth-file '{at}/tokens' \
                --authorization-mode RBAC --service-account-issuer https://localhost \
                --service-account-key-file '{at}/public.pem' --service-account-signing-key-file '{at}/private.pem' \
-               --service-cluster-ip-range 10.96.0.0/12,fd00:96::/112 --endpoint-reconciler-type none \
+               --service-cluster-ip-range 10.96.0.0/12,fd00:96::/112 --endpoint-reconciler-type none --allow-privileged \
                --disable-admission-plugins ServiceAccount,NamespaceLifecycle >'{at}/apiserver.log' 2>&1 &\n\
              apiserver=$!\n\
              read -r _\n\

@@ -7,7 +7,7 @@ use tailorbird::syncer::kubernetes::{CalicoGroup, Pace};
 
 use crate::cluster::Cluster;
 use crate::follow::{Followed, from_files, pace};
-use crate::objects::{calico, cluster, peer, secret, service, settings};
+use crate::objects::{calico, cluster, moved, peer, secret, service, settings};
 use crate::proxy::Proxy;
 use crate::server::{ADMIN, USER};
 
@@ -56,17 +56,6 @@ async fn a_cluster_without_calico_says_so() {
         .await;
 }
 
-/// The objects of a cluster in the other group.
-fn moved(objects: &[Value]) -> Vec<Value> {
-    let mut objects = objects.to_vec();
-    for object in &mut objects {
-        if object["apiVersion"] == CalicoGroup::Crd.as_str() {
-            object["apiVersion"] = CalicoGroup::V3.as_str().into();
-        }
-    }
-    objects
-}
-
 #[tokio::test]
 async fn the_group_is_the_one_that_is_served_and_follows_when_it_changes() {
     let Some(api) = Cluster::take().await else { return };
@@ -97,7 +86,7 @@ fn role(resources: &[&str]) -> [Value; 2] {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "reader"},
-        "rules": [{"apiGroups": ["*"], "resources": resources, "verbs": ["get", "list", "watch"]}],
+        "rules": [{"apiGroups": ["*"], "resources": resources, "verbs": ["list", "watch"]}],
     });
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -136,7 +125,7 @@ async fn without_permission_for_services_peers_are_rendered_and_the_loss_is_told
     followed.until_rendered("without", &from_files(&settings(), &fewer)).await;
     let problems = followed.of("services").problems.clone();
     assert!(problems[0].starts_with("services may not be read, they count as none: 403: "), "{problems:?}");
-    assert!(problems[0].ends_with("allow get, list and watch of services"), "{problems:?}");
+    assert!(problems[0].ends_with("allow list and watch of services"), "{problems:?}");
     api.apply_all(&role(&ALL)).await;
     followed.until_rendered("with", &from_files(&settings(), &objects)).await;
     followed.until("no problem", |followed| followed.of("services").problems.is_empty()).await;
@@ -153,7 +142,7 @@ async fn without_permission_for_peers_nothing_is_in_sync_that_would_end_sessions
     followed.until("the reason", |followed| followed.of("bgppeers").lost.is_some()).await;
     let reason = followed.of("bgppeers").lost.clone().unwrap();
     assert!(
-        reason.ends_with("allow get, list and watch of bgppeers of the group crd.projectcalico.org"),
+        reason.ends_with("allow list and watch of bgppeers of the group crd.projectcalico.org"),
         "{reason}"
     );
     api.apply_all(&role(&ALL)).await;

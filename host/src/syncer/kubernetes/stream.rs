@@ -366,7 +366,7 @@ impl<I: Clone + Send> Stream<I> {
             Some((group, _)) => format!(" of the group {group}"),
             None => String::new(),
         };
-        format!("allow get, list and watch of {}{group}", self.collection.resource())
+        format!("allow list and watch of {}{group}", self.collection.resource())
     }
 
     /// The API server does not have the kind, in the group or in any.
