@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Command;
-use super::connections::Bounded;
+use super::connections::{Bounded, Caller};
 use super::metrics::Metrics;
 use super::status::{Board, Status, unready};
 
@@ -79,7 +79,7 @@ pub(super) async fn serve(
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(shared.clone(), bounded))
         .with_state(shared);
-    axum::serve(Bounded::new(listener), router).await
+    axum::serve(Bounded::new(listener), router.into_make_service_with_connect_info::<Caller>()).await
 }
 
 /// Bounds the number of requests and the time of each.
@@ -128,7 +128,11 @@ async fn status(State(shared): State<Shared>) -> Response {
     }
 }
 
-async fn confirm(State(shared): State<Shared>) -> Response {
+/// Answered on this machine alone, wherever else metrics may be read.
+async fn confirm(State(shared): State<Shared>, ConnectInfo(caller): ConnectInfo<Caller>) -> Response {
+    if !caller.is_here() {
+        return (StatusCode::FORBIDDEN, "confirm on the node itself, at 127.0.0.1\n").into_response();
+    }
     let (answer, confirmed) = oneshot::channel();
     if shared.commands.send(Command::Confirm(answer)).await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n").into_response();

@@ -12,6 +12,7 @@ use tailorbird::environment;
 
 use crate::cluster::Cluster;
 use crate::follow::{Followed, from_files_and_workloads, pace};
+use crate::server::skipped;
 use crate::support::tokens;
 
 #[derive(Deserialize)]
@@ -56,7 +57,7 @@ fn cases() -> Vec<PathBuf> {
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance"),
     };
     let Ok(entries) = fs::read_dir(folder.join("cases")) else {
-        println!("SKIPPED: there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)", folder.display());
+        skipped(&format!("there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)", folder.display()));
         return Vec::new();
     };
     let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -11,13 +11,14 @@ use crate::cluster::{Cluster, collection_of, deploy};
 use crate::follow::{Followed, from_files, pace};
 use crate::objects::{cluster, moved, settings};
 use crate::proxy::Proxy;
+use crate::server::skipped;
 
 /// What is built of a folder; none where there is nothing to build it with.
 fn built(folder: &str) -> Option<Vec<Value>> {
     let parts = std::env::var_os("KUBEBUILDER_ASSETS")?;
     let kubectl = std::path::Path::new(&parts).join("kubectl");
     if !kubectl.is_file() {
-        println!("SKIPPED: there is no kubectl in the folder that KUBEBUILDER_ASSETS names");
+        skipped("there is no kubectl in the folder that KUBEBUILDER_ASSETS names");
         return None;
     }
     let output = Command::new(kubectl).arg("kustomize").arg(deploy().join(folder)).output().unwrap();

@@ -11,6 +11,7 @@ mod deployed;
 mod faults;
 mod follow;
 mod objects;
+mod program;
 mod proxy;
 mod rendering;
 mod server;

@@ -118,6 +118,10 @@ impl Proxy {
         Self { shared, port, runtime: Some(runtime) }
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A kubeconfig that leads to the proxy.
     pub(crate) fn kubeconfig(&self) -> serde_json::Value {
         kubeconfig(&format!("http://127.0.0.1:{}", self.port), None, ADMIN)

@@ -2,6 +2,7 @@
 //! program on free ports, and stopped when it ends, however it ends.
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
@@ -37,9 +38,15 @@ pub(crate) async fn server() -> Option<&'static Server> {
     });
     let server = server.await.as_ref();
     if server.is_none() {
-        println!("SKIPPED: KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver");
+        skipped("KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver");
     }
     server
+}
+
+/// Says that something was skipped.
+pub(crate) fn skipped(reason: &str) {
+    // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
+    writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
 }
 
 fn free_ports<const N: usize>() -> [u16; N] {
