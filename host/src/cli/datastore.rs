@@ -36,7 +36,7 @@ impl Datastore {
 
     /// The sources of a node, for a daemon.
     pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
-        let runtime = runtime::Builder::new_current_thread().build()?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.open(settings, Pace::default()))
     }
 

@@ -49,7 +49,7 @@ impl Reference {
 }
 
 /// How many cases there are for each one that is tried, unless all are.
-const ONE_OF: usize = 30;
+const ONE_OF: usize = 45;
 
 fn cases() -> Vec<PathBuf> {
     let folder = match std::env::var_os("TAILORBIRD_CONFORMANCE") {

@@ -63,6 +63,11 @@ impl Cluster {
         Some(cluster)
     }
 
+    /// Leaves the cluster to others; the files stay.
+    pub(crate) fn end(self) -> tempfile::TempDir {
+        self.files
+    }
+
     /// A kubeconfig file for a user of this cluster.
     pub(crate) fn kubeconfig(&self, token: &str) -> PathBuf {
         self.put(&self.server.kubeconfig(token))

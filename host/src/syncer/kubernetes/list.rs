@@ -64,7 +64,18 @@ impl Splitter {
         piece: &[u8],
         sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        for &byte in piece {
+        let mut rest = piece;
+        while let Some(&byte) = rest.first() {
+            if self.place == Place::Item {
+                // Nearly all of an item goes through whole.
+                let plain = rest.iter().position(|&byte| self.counts(byte)).unwrap_or(rest.len());
+                if plain > 0 {
+                    self.item.extend_from_slice(&rest[..plain]);
+                    rest = &rest[plain..];
+                    continue;
+                }
+            }
+            rest = &rest[1..];
             match self.place {
                 Place::Items => self.between(byte)?,
                 Place::Item => {
@@ -147,6 +158,15 @@ impl Splitter {
                 self.place = Place::Key;
             }
             _ => {}
+        }
+    }
+
+    /// Whether a character tells anything about the nesting.
+    fn counts(&self, byte: u8) -> bool {
+        match self.text {
+            Text::Outside => matches!(byte, b'"' | b'{' | b'}' | b'[' | b']'),
+            Text::Inside => matches!(byte, b'"' | b'\\'),
+            Text::Escaped => true,
         }
     }
 
