@@ -17,6 +17,7 @@
 //! - [`syncer`]: where objects come from;
 //! - [`watch`]: notices that files changed;
 //! - [`environment`]: what the environment of existing deployments says;
+//! - [`explain`]: why a session or a route is there, or is not;
 //! - [`cli`]: the command line.
 
 pub mod bird;
@@ -25,6 +26,7 @@ pub mod daemon;
 pub mod delivery;
 pub mod engine;
 pub mod environment;
+pub mod explain;
 pub mod manifest;
 pub mod pipeline;
 pub mod plugin;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::{self, Destination, Group, SameDestination};
 use crate::engine::{Changes, Engine, Event, Snapshot};
+use crate::explain::{Explanation, Query, State, explain};
 use crate::plugin::{LoadError, PluginSet, Usage};
 use crate::policy::{Abandoned, CallError, Overlay};
 use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
@@ -143,6 +144,11 @@ impl Pipeline {
         }
     }
 
+    /// Explains the state of the engine, with what plugins made of it when they were asked last.
+    pub fn explain(&self, query: &Query) -> Explanation {
+        explain(&State::new(&self.engine, &self.overlay, !self.plugins.facts().is_empty()), query)
+    }
+
     /// Renders all files at the engine's snapshot.
     ///
     /// # Errors
@@ -182,6 +188,23 @@ impl Pipeline {
         );
         self.render(to, now).inspect_err(|_| (self.plugins, self.templates, self.overlay, self.changes) = old)
     }
+}
+
+/// Explains the state of an engine, with what plugins make of it; they are asked for it. Failures of theirs are returned.
+pub fn explain_once(
+    engine: &Engine,
+    plugins: &PluginSet,
+    query: &Query,
+    now: Instant,
+) -> (Explanation, Vec<CallError>) {
+    let snapshot = engine.snapshot();
+    let all = Changes { from: snapshot.revision, to: snapshot.revision, ..Changes::default() };
+    let mut overlay = Overlay::new();
+    let failures = match overlay.derive(snapshot, all, &mut plugins.begin(snapshot, now)) {
+        Ok(derived) => derived.errors,
+        Err(abandoned) => abandoned.errors,
+    };
+    (explain(&State::new(engine, &overlay, !plugins.facts().is_empty()), query), failures)
 }
 
 /// Renders a snapshot of an engine once.

@@ -9,121 +9,13 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use support::bird::Birds;
+use support::cases::{Case, Step, cases};
 use support::tokens;
-use tailorbird::engine::{Engine, Event, Settings};
-use tailorbird::environment;
+use tailorbird::engine::Engine;
 use tailorbird::render::{Renderer, built_in};
-use tailorbird::resources::{Defaults, Kind, ObjectKey};
-use tailorbird::syncer::files;
 use tailorbird::types::Name;
-
-#[derive(Deserialize)]
-struct CaseFile {
-    node: String,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    step: Vec<Step>,
-}
-
-#[derive(Deserialize)]
-struct Step {
-    #[serde(default)]
-    apply: Vec<PathBuf>,
-    #[serde(default)]
-    delete: Vec<Reference>,
-    expect: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct Reference {
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-}
-
-impl Reference {
-    fn keys(&self) -> Vec<ObjectKey> {
-        let kinds: &[Kind] = match self.kind.as_str() {
-            "Node" => &[Kind::CalicoNode, Kind::KubeNode],
-            "BGPConfiguration" => &[Kind::BgpConfiguration],
-            "BGPPeer" => &[Kind::BgpPeer],
-            "BGPFilter" => &[Kind::BgpFilter],
-            "IPPool" => &[Kind::IpPool],
-            "BlockAffinity" => &[Kind::BlockAffinity],
-            "Service" => &[Kind::Service],
-            "EndpointSlice" => &[Kind::EndpointSlice],
-            "Secret" => &[Kind::Secret],
-            other => panic!("a case deletes a {other}"),
-        };
-        let namespace = self.namespace.as_ref().map(|text| text.parse().unwrap());
-        let key = |kind| ObjectKey { kind, namespace: namespace.clone(), name: self.name.parse().unwrap() };
-        kinds.iter().copied().map(key).collect()
-    }
-}
-
-struct Case {
-    folder: PathBuf,
-    file: CaseFile,
-}
-
-impl Case {
-    fn settings(&self, node: &Name) -> Settings {
-        let lookup = |name: &str| match self.file.env.get(name) {
-            // A path in a case is relative to the case.
-            Some(value) if self.folder.join(value).is_dir() => {
-                Some(self.folder.join(value).display().to_string())
-            }
-            other => other.cloned(),
-        };
-        environment::settings(node.clone(), &lookup).unwrap()
-    }
-
-    fn status_folder(&self) -> PathBuf {
-        let lookup = |name: &str| match self.file.env.get(name) {
-            Some(value) => Some(self.folder.join(value).display().to_string()),
-            None => Some(self.folder.join("no-status").display().to_string()),
-        };
-        environment::endpoint_status_folder(&lookup)
-    }
-
-    fn apply(&self, engine: &mut Engine, renderer: &mut Renderer, step: &Step) {
-        let defaults = Defaults::new(engine.settings().secret_namespace.clone());
-        let mut batch = engine.batch();
-        let paths: Vec<PathBuf> = step.apply.iter().map(|path| self.folder.join(path)).collect();
-        let loaded = files::load_manifests(&paths, &defaults, &mut batch);
-        assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
-        assert_eq!(files::load_workloads(&self.status_folder(), &mut batch), Vec::<String>::new());
-        step.delete.iter().flat_map(Reference::keys).for_each(|key| batch.push(Event::Delete(key)));
-        let changes = batch.finish();
-        renderer.note(&changes);
-        assert_eq!(engine.blocking(), []);
-    }
-}
-
-fn cases() -> Vec<Case> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = match std::env::var_os("TAILORBIRD_CONFORMANCE") {
-        Some(folder) => PathBuf::from(folder),
-        None => root.join("../shared/conformance"),
-    };
-    let Ok(entries) = fs::read_dir(folder.join("cases")) else {
-        println!("SKIPPED: there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)", folder.display());
-        return Vec::new();
-    };
-    let mut cases: Vec<Case> = entries
-        .map(|entry| {
-            let folder = entry.unwrap().path();
-            let text = fs::read_to_string(folder.join("case.toml")).unwrap();
-            Case { file: toml::from_str(&text).unwrap(), folder }
-        })
-        .collect();
-    cases.sort_by(|a, b| a.folder.cmp(&b.folder));
-    cases
-}
 
 fn render(engine: &Engine, renderer: &mut Renderer) -> BTreeMap<String, String> {
     let rendering = renderer.render(engine.snapshot());
@@ -171,13 +63,12 @@ fn every_case_is_equal_token_by_token() {
         let mut engine = Engine::new(case.settings(&node));
         let mut incremental = renderer(&node);
         for (index, step) in case.file.step.iter().enumerate() {
-            case.apply(&mut engine, &mut incremental, step);
+            incremental.note(&case.apply(&mut engine, step));
             let files = render(&engine, &mut incremental);
             compared += compare(&case, step, &files, "step by step", &mut failures);
             let mut scratch = Engine::new(case.settings(&node));
-            let mut fresh = renderer(&node);
             for step in &case.file.step[..=index] {
-                case.apply(&mut scratch, &mut fresh, step);
+                case.apply(&mut scratch, step);
             }
             let from_scratch = render(&scratch, &mut renderer(&node));
             assert_eq!(files, from_scratch, "{}: incremental and from scratch", case.folder.display());
@@ -204,7 +95,7 @@ fn bird_accepts_every_case_on_every_node() {
             let mut engine = Engine::new(case.settings(&node));
             let mut renderer = renderer(&node);
             for step in &case.file.step {
-                case.apply(&mut engine, &mut renderer, step);
+                renderer.note(&case.apply(&mut engine, step));
             }
             if index == 0 {
                 nodes.extend(engine.node_names().filter(|other| **other != node).cloned());

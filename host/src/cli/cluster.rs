@@ -14,6 +14,7 @@ use super::plugins::PluginArgs;
 use crate::delivery::{Destination, Group};
 use crate::engine::{Engine, Settings, Severity};
 use crate::environment;
+use crate::explain::{Explanation, Query, nearest};
 use crate::manifest::{self, Source};
 use crate::pipeline::{self, Templates, Unrendered};
 use crate::plugin::PluginSet;
@@ -166,14 +167,7 @@ impl Cluster {
             }
             rendered => rendered?,
         };
-        let on_error = |error: &CallError| {
-            let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
-            match facts.map(|facts| facts.on_error) {
-                Some(OnError::Skip) => Severity::Warning,
-                _ => Severity::LeftOut,
-            }
-        };
-        let failed = rendered.failures.into_iter().map(|error| (on_error(&error), error));
+        let failed = rendered.failures.into_iter().map(|error| (self.severity(&error), error));
         let skipped = rendered.skipped.into_iter().map(|error| (Severity::Warning, error));
         self.failures = failed.chain(skipped).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
@@ -186,23 +180,37 @@ impl Cluster {
         if self.engine.has_node(wanted) {
             return Ok(());
         }
-        let mut names: Vec<(f64, &str)> = self
-            .engine
-            .node_names()
-            .map(|name| (strsim::jaro_winkler(wanted, name.as_str()), name.as_str()))
-            .collect();
-        if names.is_empty() {
+        let near = nearest(wanted, self.engine.node_names().map(Name::as_str));
+        if near.is_empty() {
             bail!(
                 "there is no node {wanted}: the objects hold no node at all (Node of v1 or projectcalico.org/v3)"
             );
         }
-        names.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        let near: Vec<&str> = names.iter().take(5).map(|(_, name)| *name).collect();
         bail!(
             "there is no node {wanted} among the {} nodes; the nearest names are {}",
-            names.len(),
+            self.engine.node_names().count(),
             near.join(", ")
         )
+    }
+
+    /// Explains something of the node, and tells what plugins failed at.
+    pub(super) fn explain(&mut self, query: &Query) -> Explanation {
+        let (mut explanation, failures) =
+            pipeline::explain_once(&self.engine, &self.plugins, query, Instant::now());
+        self.failures = failures.into_iter().map(|error| (self.severity(&error), error)).collect();
+        self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
+        let manifests = self.problems.iter().map(|(source, problem)| format!("{source}: {problem}"));
+        explanation.note_unread(manifests.chain(self.source_errors.iter().cloned()));
+        explanation
+    }
+
+    /// How much the failure of a plugin matters.
+    fn severity(&self, error: &CallError) -> Severity {
+        let facts = self.plugins.facts().iter().find(|facts| facts.name == error.plugin);
+        match facts.map(|facts| facts.on_error) {
+            Some(OnError::Skip) => Severity::Warning,
+            _ => Severity::LeftOut,
+        }
     }
 
     /// The reports as JSON.

@@ -6,6 +6,7 @@ mod cluster;
 mod completions;
 mod datastore;
 mod diff;
+mod explain;
 mod get;
 mod output;
 mod plugin;
@@ -91,6 +92,8 @@ enum Command {
     Confirm(run::ConfirmArgs),
     /// Print the keys and values that templates read, passwords hidden
     Get(get::Args),
+    /// Say why a peer, a route, a filter or a node is there or is not
+    Explain(explain::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
     Bird(bird::Args),
     /// Write out the built-in templates
@@ -110,6 +113,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, log),
         Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),

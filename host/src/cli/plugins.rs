@@ -46,6 +46,11 @@ impl PluginArgs {
         Ok(set)
     }
 
+    /// Whether plugins are to be tried.
+    pub(super) fn on_trial(&self) -> bool {
+        !self.trials.is_empty()
+    }
+
     /// The configuration file, if there is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let lookup = |name: &str| std::env::var(name).ok();

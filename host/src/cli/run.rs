@@ -25,7 +25,7 @@ use crate::syncer::{Files, Syncer, Workloads};
 use crate::types::Name;
 
 /// Where the daemon answers HTTP unless told otherwise.
-const HTTP: &str = "127.0.0.1:9179";
+pub(super) const HTTP: &str = "127.0.0.1:9179";
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -167,7 +167,7 @@ pub(super) fn confirm(args: &ConfirmArgs) -> anyhow::Result<Exit> {
 }
 
 /// Asks a daemon on this machine; the body of its answer.
-fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
+pub(super) fn ask(address: SocketAddr, method: &str, path: &str) -> anyhow::Result<String> {
     let time = Duration::from_secs(15);
     let fail = |error: std::io::Error| anyhow!("the daemon at {address} does not answer: {error}");
     let mut stream = TcpStream::connect_timeout(&address, time).map_err(fail)?;

@@ -4,19 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query as UrlQuery, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::Command;
 use super::connections::{Bounded, Caller};
 use super::metrics::Metrics;
 use super::status::{Board, Status, unready};
+use super::{Command, Question};
+use crate::explain::{Query, Topic};
 
 /// The most requests that are answered at a time.
 const MAX_REQUESTS: usize = 16;
@@ -34,11 +37,21 @@ const DEAD: Duration = Duration::from_secs(300);
 /// How long the rounds may be busy with one group before the daemon counts as not ready.
 const SLOW: Duration = Duration::from_secs(5);
 
+/// Whom requests are handed to.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) questions: mpsc::Sender<Question>,
+}
+
+/// What is said to those who ask when the rounds have ended.
+const ENDS: &str = "the daemon ends\n";
+
 #[derive(Clone)]
 struct Shared {
     board: Board,
     metrics: Arc<Metrics>,
-    commands: mpsc::Sender<Command>,
+    asked: Asked,
     places: Arc<Semaphore>,
     dead: Duration,
 }
@@ -61,21 +74,17 @@ pub(super) async fn serve(
     steps: Duration,
     board: Board,
     metrics: Arc<Metrics>,
-    commands: mpsc::Sender<Command>,
+    asked: Asked,
 ) -> std::io::Result<()> {
-    let shared = Shared {
-        board,
-        metrics,
-        commands,
-        places: Arc::new(Semaphore::new(MAX_REQUESTS)),
-        dead: DEAD + steps,
-    };
+    let shared =
+        Shared { board, metrics, asked, places: Arc::new(Semaphore::new(MAX_REQUESTS)), dead: DEAD + steps };
     let router = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(text_of_metrics))
         .route("/status", get(status))
         .route("/confirm", post(confirm))
+        .route("/explain/{topic}/{*subject}", get(explain))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(shared.clone(), bounded))
         .with_state(shared);
@@ -128,17 +137,61 @@ async fn status(State(shared): State<Shared>) -> Response {
     }
 }
 
+/// The form of an explanation.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Form {
+    #[default]
+    Json,
+    Text,
+}
+
+#[derive(Debug, Deserialize)]
+struct ExplainOptions {
+    #[serde(default)]
+    output: Form,
+}
+
+async fn explain(
+    State(shared): State<Shared>,
+    Path((topic, subject)): Path<(String, String)>,
+    options: Result<UrlQuery<ExplainOptions>, QueryRejection>,
+) -> Response {
+    let refuse = |code: StatusCode, text: String| (code, text + "\n").into_response();
+    let options = match options {
+        Ok(UrlQuery(options)) => options,
+        Err(_) => return refuse(StatusCode::BAD_REQUEST, "output can be: json, text".to_owned()),
+    };
+    let topic: Topic = match topic.parse() {
+        Ok(topic) => topic,
+        Err(error) => return refuse(StatusCode::NOT_FOUND, error.to_string()),
+    };
+    let query = match Query::new(topic, &subject) {
+        Ok(query) => query,
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()),
+    };
+    let (answer, explained) = oneshot::channel();
+    if shared.asked.questions.send((query, answer)).await.is_err() {
+        return (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response();
+    }
+    match (explained.await, options.output) {
+        (Ok(explanation), Form::Json) => Json(explanation).into_response(),
+        (Ok(explanation), Form::Text) => explanation.to_string().into_response(),
+        (Err(_), _) => (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response(),
+    }
+}
+
 /// Answered on this machine alone, wherever else metrics may be read.
 async fn confirm(State(shared): State<Shared>, ConnectInfo(caller): ConnectInfo<Caller>) -> Response {
     if !caller.is_here() {
         return (StatusCode::FORBIDDEN, "confirm on the node itself, at 127.0.0.1\n").into_response();
     }
     let (answer, confirmed) = oneshot::channel();
-    if shared.commands.send(Command::Confirm(answer)).await.is_err() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n").into_response();
+    if shared.asked.commands.send(Command::Confirm(answer)).await.is_err() {
+        return (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response();
     }
     match confirmed.await {
         Ok(groups) => Json(json!({ "confirmed": groups })).into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the daemon ends\n").into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, ENDS).into_response(),
     }
 }

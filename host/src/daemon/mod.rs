@@ -27,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
+use crate::explain::{Explanation, Query};
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
@@ -57,6 +58,9 @@ pub(crate) enum Command {
     /// End.
     Stop,
 }
+
+/// A question why something is there or is not, and whom to answer.
+pub(crate) type Question = (Query, oneshot::Sender<Explanation>);
 
 /// Reads the configuration and the plugins again.
 pub type Reread = Box<dyn FnMut() -> Result<Again, String> + Send>;
@@ -161,6 +165,7 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
 
     let (tell, told) = mpsc::channel::<Told>(WAITING);
     let (command, commands) = mpsc::channel::<Command>(WAITING);
+    let (question, questions) = mpsc::channel::<Question>(WAITING);
     let (secrets, needed) = tokio::sync::watch::channel(Arc::new(BTreeSet::new()));
     let (board, metrics) = (Board::default(), Arc::new(Metrics::new()));
 
@@ -170,7 +175,8 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
         let bound = listener.local_addr().unwrap_or(address);
         tracing::info!(%bound, "answers HTTP");
         let steps = settings.check_timeout + settings.loader.patience * 2;
-        tokio::spawn(http::serve(listener, steps, board.clone(), metrics.clone(), command.clone()));
+        let asked = http::Asked { commands: command.clone(), questions: question };
+        tokio::spawn(http::serve(listener, steps, board.clone(), metrics.clone(), asked));
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
     let now = Instant::now();
@@ -185,7 +191,7 @@ async fn begin(parts: Parts, handle: Handle) -> Result<oneshot::Receiver<()>, Da
     std::thread::Builder::new()
         .name("rounds".to_owned())
         .spawn(move || {
-            handle.block_on(work(rounds, told, commands, metrics));
+            handle.block_on(work(rounds, told, commands, questions, metrics));
             // Whoever waited may be gone.
             let _ = ended.send(());
         })
@@ -279,6 +285,7 @@ enum Happened {
     Command(Option<Command>),
     Told(Option<Told>),
     Due,
+    Asked(Question),
 }
 
 /// The rounds' own loop.
@@ -286,17 +293,19 @@ async fn work(
     mut rounds: Rounds,
     mut told: mpsc::Receiver<Told>,
     mut commands: mpsc::Receiver<Command>,
+    mut questions: mpsc::Receiver<Question>,
     metrics: Arc<Metrics>,
 ) {
     loop {
         metrics.busy(false);
         let next = rounds.next().into();
-        // What is due comes before what arrives, or a source that never pauses would hold it up.
+        // What is due comes before what arrives, or a source that never pauses would hold it up; questions come last.
         let happened = tokio::select! {
             biased;
             command = commands.recv() => Happened::Command(command),
             () = tokio::time::sleep_until(next) => Happened::Due,
             update = told.recv() => Happened::Told(update),
+            Some(question) = questions.recv() => Happened::Asked(question),
         };
         metrics.busy(true);
         let now = Instant::now();
@@ -305,6 +314,11 @@ async fn work(
             Happened::Command(Some(Command::Confirm(answer))) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(rounds.confirm(now));
+            }
+            Happened::Asked((query, answer)) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(rounds.explain(&query));
+                continue;
             }
             Happened::Command(Some(Command::Templates)) => drop(rounds.replace(None, TEMPLATES, now)),
             Happened::Command(Some(Command::Configuration(read))) => match *read {

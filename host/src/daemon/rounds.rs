@@ -15,6 +15,7 @@ use super::schedule::{Backoff, Schedule, Timing};
 use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
 use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
+use crate::explain::{Explanation, Query};
 use crate::pipeline::{Pipeline, Rendered, Templates};
 use crate::plugin::PluginSet;
 use crate::resources::{Kind, LogSeverity, ObjectKey};
@@ -392,6 +393,29 @@ impl Rounds {
             self.publish();
         }
         confirmed
+    }
+
+    /// Says why something is there or is not, and what keeps it from being in force.
+    pub(super) fn explain(&self, query: &Query) -> Explanation {
+        let mut explanation = self.pipeline.explain(query);
+        let problems = self.status.sources.iter().flat_map(|source| &source.problems);
+        explanation.note_unread(problems.cloned());
+        let mut note = |text: String| explanation.notes.push(text);
+        for source in self.status.sources.iter().filter(|source| !source.in_sync) {
+            let why = source.lost.as_deref().unwrap_or("not in sync yet");
+            note(format!("source {}: {why}; nothing is rendered meanwhile", source.name));
+        }
+        if !self.pending.is_empty() {
+            note(format!("{} changes of objects wait for the next round", self.pending.len()));
+        }
+        if let Some((reason, _)) = &self.abandoned {
+            note(format!("nothing was rendered, and the files stay as they are: {reason}"));
+        }
+        for group in self.groups.status().iter().filter(|group| group.state != "in-force") {
+            let why = group.reason.as_deref().unwrap_or("not loaded yet");
+            note(format!("group {} is {}, so BIRD may run other files: {why}", group.name, group.state));
+        }
+        explanation
     }
 
     /// Takes what the configuration file says into use, unless nothing can be rendered with it; then all stays as it is.

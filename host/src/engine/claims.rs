@@ -60,6 +60,11 @@ impl<K: Hash + Eq + Clone, O: Hash + Ord + Clone, V: PartialEq> Claims<K, O, V> 
         self.by_key.get(key).and_then(|list| list.first()).map(|(owner, value)| (owner, value))
     }
 
+    /// All claims to a key, the winner's first.
+    pub(super) fn of(&self, key: &K) -> impl Iterator<Item = (&O, &V)> {
+        self.by_key.get(key).into_iter().flatten().map(|(owner, value)| (owner, value))
+    }
+
     /// The keys that an owner claims, won or not.
     pub(super) fn keys_of(&self, owner: &O) -> &[K] {
         self.by_owner.get(owner).map_or(&[], Vec::as_slice)

@@ -112,6 +112,16 @@ impl Configurations {
         self.nodes.get(node).and_then(|object| object.listen_port)
     }
 
+    /// The cluster's configuration.
+    pub(super) fn global(&self) -> Option<&BgpConfiguration> {
+        self.global.as_deref()
+    }
+
+    /// Whether a node has a configuration of its own.
+    pub(super) fn has_own(&self, node: &Name) -> bool {
+        self.nodes.contains_key(node)
+    }
+
     /// A node's own configuration.
     fn node(&self, node: &str) -> Option<&Arc<BgpConfiguration>> {
         self.nodes.get(node)

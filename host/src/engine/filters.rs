@@ -59,6 +59,16 @@ impl Filters {
         FilterChange { functions, warnings, calls: old.as_deref().map(self::signature) != signature }
     }
 
+    /// The names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.by_name.keys()
+    }
+
+    /// Whether there is a filter of this name that cannot be used.
+    pub(crate) fn is_malformed(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|state| **state == State::Malformed)
+    }
+
     /// Whether both are the same map, not only equal ones.
     pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         self.by_name.ptr_eq(&other.by_name)

@@ -11,7 +11,7 @@ use super::hash::AddressMap;
 use super::view::ViewWriter;
 use super::{View, keys};
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
-use crate::types::{ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix};
+use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix};
 
 /// One of the two objects that describe a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,17 @@ pub(super) enum Said {
     Malformed,
 }
 
+/// Whether there is an object that describes a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// There is none.
+    Missing,
+    /// There is one.
+    There,
+    /// It is malformed, and so the node is left out.
+    Malformed,
+}
+
 /// A node as the engine sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -103,6 +114,11 @@ impl Node {
     /// The labels.
     pub fn labels(&self) -> &Arc<Labels> {
         &self.labels
+    }
+
+    /// The node's own AS number, if it has one.
+    pub(crate) fn as_number(&self) -> Option<AsNumber> {
+        self.bgp.as_number
     }
 
     /// The cluster id, if the node is a route reflector.
@@ -209,6 +225,16 @@ impl Nodes {
         Some(NodeChange { name: name.clone(), old, new })
     }
 
+    /// What the sources say of a node: Calico's, then Kubernetes'.
+    pub(super) fn presence(&self, name: &str) -> [Presence; 2] {
+        let Some(said) = self.sources.get(name) else { return [Presence::Missing; 2] };
+        [&said[0], &said[1]].map(|said| match said {
+            Said::Nothing => Presence::Missing,
+            Said::Node(_) => Presence::There,
+            Said::Malformed => Presence::Malformed,
+        })
+    }
+
     /// A node.
     pub(super) fn get(&self, name: &str) -> Option<&Arc<Node>> {
         self.nodes.get(name)
@@ -222,6 +248,11 @@ impl Nodes {
     /// All nodes, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
         self.nodes.iter()
+    }
+
+    /// Whether a node has an address.
+    pub(super) fn has_address(&self, name: &Name, ip: IpAddr) -> bool {
+        self.by_address.get(&ip).is_some_and(|names| names.contains(name))
     }
 
     /// The nodes that have an address, by name.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::claims::Claims;
-use crate::resources::{BlockState, EncapMode, IpPool, ObjectError, ObjectKey, Text};
+use crate::resources::{BlockAffinity, BlockState, EncapMode, IpPool, ObjectError, ObjectKey, Text};
 use crate::types::{Name, Prefix};
 
 /// All pools, by prefix; of two with one prefix the lower name counts.
@@ -43,6 +43,11 @@ impl Pools {
     /// The pool that counts for a prefix.
     pub(super) fn get(&self, text: &Text) -> Option<&IpPool> {
         self.claims.winner(text).map(|(_, pool)| pool)
+    }
+
+    /// The pools that count, each with its object's name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Name, &IpPool)> {
+        self.prefixes.keys().filter_map(|text| self.claims.winner(text))
     }
 
     /// The pools that count.
@@ -89,10 +94,42 @@ pub(super) enum BlockOwner {
     PodCidrs,
 }
 
+/// Why a BlockAffinity of this node counts for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoBlock {
+    /// It is another node's.
+    OtherNode,
+    /// It is marked as deleted.
+    Deleted,
+    /// It is virtual.
+    Virtual,
+    /// Its state is `pending`.
+    Pending,
+}
+
+/// What a BlockAffinity comes to on a node.
+pub(super) fn own_block(block: &BlockAffinity, node: &Name) -> Result<OwnBlock, NoBlock> {
+    if block.node != *node {
+        return Err(NoBlock::OtherNode);
+    }
+    if block.deleted {
+        return Err(NoBlock::Deleted);
+    }
+    if block.is_virtual {
+        return Err(NoBlock::Virtual);
+    }
+    if block.state == BlockState::Pending {
+        return Err(NoBlock::Pending);
+    }
+    Ok(OwnBlock { cidr: block.cidr.clone(), state: block.state })
+}
+
 /// This node's blocks, by the text of the prefix.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     claims: Claims<Text, BlockOwner, OwnBlock>,
+    /// The node's BlockAffinities that count for nothing.
+    passed_over: BTreeMap<Name, (Prefix, NoBlock)>,
 }
 
 impl Blocks {
@@ -102,6 +139,35 @@ impl Blocks {
         let claims = blocks.into_iter().map(|block| (block.cidr.text().clone(), block)).collect();
         self.claims.replace(owner, claims, |text| changed.push(text.clone()));
         changed
+    }
+
+    /// Takes a BlockAffinity as it is on a node, or that it is gone; returns the prefixes that this can matter to.
+    pub(super) fn set_affinity(
+        &mut self,
+        name: &Name,
+        block: Option<&BlockAffinity>,
+        node: &Name,
+    ) -> Vec<Text> {
+        self.passed_over.remove(name);
+        let own = match block.map(|block| (block, own_block(block, node))) {
+            Some((_, Ok(own))) => Some(own),
+            Some((_, Err(NoBlock::OtherNode))) | None => None,
+            Some((block, Err(why))) => {
+                self.passed_over.insert(name.clone(), (block.cidr.clone(), why));
+                None
+            }
+        };
+        self.set(&BlockOwner::Affinity(name.clone()), own.into_iter().collect())
+    }
+
+    /// The node's BlockAffinities that count for nothing, by name.
+    pub(super) fn passed_over(&self) -> impl Iterator<Item = (&Name, &Prefix, NoBlock)> {
+        self.passed_over.iter().map(|(name, (cidr, why))| (name, cidr, *why))
+    }
+
+    /// Where the block of a prefix comes from; the first one counts.
+    pub(super) fn owners(&self, text: &Text) -> impl Iterator<Item = &BlockOwner> {
+        self.claims.of(text).map(|(owner, _)| owner)
     }
 
     /// The block of a prefix.

@@ -1,6 +1,7 @@
 //! The route generator: which prefixes this node originates for Services, and which never enter the kernel.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,7 +13,7 @@ use crate::resources::{EndpointSlice, Service, Text, TrafficPolicy};
 use crate::types::{Family, Name, Prefix};
 
 /// A Service: its namespace and name.
-pub(super) type ServiceKey = (Name, Name);
+pub(crate) type ServiceKey = (Name, Name);
 
 /// What a slice contributes to its Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,128 @@ struct Slice {
 enum Owner {
     Configuration,
     Service(Name, Name),
+}
+
+/// Why a Service is advertised from this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advertised {
+    /// Its policy is `Cluster`, and this address of it is listed among the load balancers' as a single one.
+    LoadBalancerIp(IpAddr),
+    /// Its policy is `Cluster`, and this address of it is listed among the external ones as a single one.
+    ExternalIp(IpAddr),
+    /// Its policy is `Local`, and an endpoint on this node is ready.
+    EndpointHere,
+    /// Load balancers are not aggregated, and an endpoint is ready.
+    Endpoint,
+}
+
+/// Why a Service is not advertised from this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotAdvertised {
+    /// There is no EndpointSlice of it.
+    NoSlice,
+    /// The node is excluded from external load balancers.
+    NodeExcluded,
+    /// Its type has no addresses that lead to endpoints.
+    Type,
+    /// It has no cluster IP.
+    NoClusterIp,
+    /// Its policy is `Local`, and no endpoint on this node is ready.
+    NoEndpointHere,
+    /// No endpoint is ready anywhere.
+    NoEndpoint,
+    /// Its addresses are reached through the ranges of the configuration.
+    Aggregated,
+}
+
+/// What an address is to its Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// One of `clusterIPs`.
+    Cluster,
+    /// One of `externalIPs`.
+    External,
+    /// One of `status.loadBalancer.ingress`.
+    Ingress,
+}
+
+impl Role {
+    /// All of them.
+    pub(crate) const ALL: [Role; 3] = [Role::Cluster, Role::External, Role::Ingress];
+
+    /// The addresses of a Service in this role.
+    pub(crate) fn addresses(self, service: &Service) -> &[IpAddr] {
+        match self {
+            Self::Cluster => &service.cluster_ips,
+            Self::External => &service.external_ips,
+            Self::Ingress => &service.ingress_ips,
+        }
+    }
+
+    /// Whether the configuration lets an address in this role be a route.
+    pub(super) fn admits(self, ip: IpAddr, config: &Effective) -> bool {
+        let inside = |list: &[Prefix]| list.iter().any(|cidr| cidr.contains(ip));
+        match self {
+            Self::Cluster => !config.cluster_ips.is_empty(),
+            Self::External => inside(&config.external_ips),
+            Self::Ingress => inside(&config.load_balancer_ips),
+        }
+    }
+}
+
+/// A list of prefixes in the BGPConfiguration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    /// `serviceClusterIPs`.
+    Cluster,
+    /// `serviceExternalIPs`.
+    External,
+    /// `serviceLoadBalancerIPs`.
+    LoadBalancer,
+}
+
+/// Why a prefix of the BGPConfiguration is no route by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoRange {
+    /// It is a single address, whose Services are advertised one by one.
+    Single,
+    /// `serviceLoadBalancerAggregation` is `Disabled`.
+    Disaggregated,
+}
+
+impl List {
+    /// All of them.
+    pub(crate) const ALL: [List; 3] = [List::Cluster, List::External, List::LoadBalancer];
+
+    /// The prefixes.
+    pub(super) fn prefixes(self, config: &Effective) -> &[Prefix] {
+        match self {
+            Self::Cluster => &config.cluster_ips,
+            Self::External => &config.external_ips,
+            Self::LoadBalancer => &config.load_balancer_ips,
+        }
+    }
+
+    /// Whether a prefix of the list is a route by itself.
+    pub(super) fn is_range(self, cidr: &Prefix, config: &Effective) -> Result<(), NoRange> {
+        match self {
+            Self::LoadBalancer if !config.load_balancer_aggregation => Err(NoRange::Disaggregated),
+            Self::External | Self::LoadBalancer if cidr.is_host() => Err(NoRange::Single),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A slice as far as it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SliceFacts<'a> {
+    pub(crate) name: &'a Name,
+    /// Whether its addresses are of a family of the Service.
+    pub(crate) counts: bool,
+    /// Whether an endpoint is ready, anywhere.
+    pub(crate) ready: bool,
+    /// Whether an endpoint on this node is ready.
+    pub(crate) ready_here: bool,
 }
 
 /// Whether this node originates routes at all.
@@ -114,7 +237,9 @@ impl Routes {
     ) {
         work.services_computed += 1;
         let routes = match self.services.get(key) {
-            Some(service) if self.advertised(key, service, config, advertising) => routes_of(service, config),
+            Some(service) if self.advertised(key, service, config, advertising).is_ok() => {
+                routes_of(service, config)
+            }
             _ => Vec::new(),
         };
         let owner = Owner::Service(key.0.clone(), key.1.clone());
@@ -131,9 +256,10 @@ impl Routes {
         changed: &mut BTreeSet<Text>,
         rejects: &mut BTreeSet<Text>,
     ) {
-        let aggregated = if config.load_balancer_aggregation { &config.load_balancer_ips[..] } else { &[] };
-        let ranges = config.external_ips.iter().chain(aggregated).filter(|cidr| !cidr.is_host());
-        let cidrs: Vec<Prefix> = config.cluster_ips.iter().chain(ranges).cloned().collect();
+        let ranges = List::ALL.into_iter().flat_map(|list| {
+            list.prefixes(config).iter().filter(move |cidr| list.is_range(cidr, config).is_ok())
+        });
+        let cidrs: Vec<Prefix> = ranges.cloned().collect();
         self.rejects.replace(&(), with_text(cidrs.clone()), |text| {
             rejects.insert(text.clone());
         });
@@ -151,11 +277,27 @@ impl Routes {
     /// The route with this text, if anyone originates it, and what it stands for.
     pub(super) fn route(&self, text: &Text) -> Option<(RouteOrigin, &Prefix)> {
         let (owner, prefix) = self.claims.winner(text)?;
-        let origin = match owner {
-            Owner::Configuration => RouteOrigin::Configuration,
-            Owner::Service(namespace, name) => RouteOrigin::Service(namespace.clone(), name.clone()),
+        Some((owner.origin(), prefix))
+    }
+
+    /// All that originate the route with this text; what it stands for is the first.
+    pub(super) fn origins(&self, text: &Text) -> impl Iterator<Item = RouteOrigin> {
+        self.claims.of(text).map(|(owner, _)| owner.origin())
+    }
+
+    /// The slices of a Service, by name.
+    pub(super) fn slices_of(&self, key: &ServiceKey) -> Vec<SliceFacts<'_>> {
+        let (Some(names), Some(service)) = (self.by_service.get(key), self.services.get(key)) else {
+            return Vec::new();
         };
-        Some((origin, prefix))
+        let facts = names.iter().filter_map(|name| {
+            let slice = self.slices.get(&(key.0.clone(), name.clone()))?;
+            let counts = slice.counts_for(service);
+            Some(SliceFacts { name, counts, ready: slice.ready, ready_here: slice.ready_here })
+        });
+        let mut facts: Vec<_> = facts.collect();
+        facts.sort_by(|a, b| a.name.cmp(b.name));
+        facts
     }
 
     /// The kernel reject with this text, if there is one.
@@ -163,49 +305,78 @@ impl Routes {
         self.rejects.winner(text).map(|(_, prefix)| (RouteOrigin::Configuration, prefix))
     }
 
-    fn advertised(
+    /// Whether a Service is advertised from this node, and why.
+    pub(super) fn advertised(
         &self,
         key: &ServiceKey,
         service: &Service,
         config: &Effective,
         advertising: Advertising,
-    ) -> bool {
-        let Some(slices) = self.by_service.get(key) else { return false };
-        if advertising == Advertising::Excluded || !service.routable || service.cluster_ips.is_empty() {
-            return false;
+    ) -> Result<Advertised, NotAdvertised> {
+        let slices = self.by_service.get(key).ok_or(NotAdvertised::NoSlice)?;
+        if advertising == Advertising::Excluded {
+            return Err(NotAdvertised::NodeExcluded);
+        }
+        if !service.routable {
+            return Err(NotAdvertised::Type);
+        }
+        if service.cluster_ips.is_empty() {
+            return Err(NotAdvertised::NoClusterIp);
         }
         let listed = |list: &[Prefix], ip| list.iter().any(|cidr| cidr.is_host() && cidr.contains(ip));
         if service.traffic_policy == TrafficPolicy::Cluster {
             let mut load_balancer = service.load_balancer_ip.iter().chain(&service.ingress_ips);
-            if service.is_load_balancer && load_balancer.any(|ip| listed(&config.load_balancer_ips, *ip)) {
-                return true;
+            if service.is_load_balancer
+                && let Some(ip) = load_balancer.find(|ip| listed(&config.load_balancer_ips, **ip))
+            {
+                return Ok(Advertised::LoadBalancerIp(*ip));
             }
-            if service.external_ips.iter().any(|ip| listed(&config.external_ips, *ip)) {
-                return true;
+            if let Some(ip) = service.external_ips.iter().find(|ip| listed(&config.external_ips, **ip)) {
+                return Ok(Advertised::ExternalIp(*ip));
             }
         }
-        let mut slices = slices.iter().filter_map(|name| self.slices.get(&(key.0.clone(), name.clone())));
-        let counts = |slice: &Slice| match slice.family {
+        let slices = slices.iter().filter_map(|name| self.slices.get(&(key.0.clone(), name.clone())));
+        let mut slices = slices.filter(|slice| slice.counts_for(service));
+        match service.traffic_policy {
+            TrafficPolicy::Local if slices.any(|slice| slice.ready_here) => Ok(Advertised::EndpointHere),
+            TrafficPolicy::Local => Err(NotAdvertised::NoEndpointHere),
+            TrafficPolicy::Cluster | TrafficPolicy::Other if config.load_balancer_aggregation => {
+                Err(NotAdvertised::Aggregated)
+            }
+            TrafficPolicy::Cluster | TrafficPolicy::Other if slices.any(|slice| slice.ready) => {
+                Ok(Advertised::Endpoint)
+            }
+            TrafficPolicy::Cluster | TrafficPolicy::Other => Err(NotAdvertised::NoEndpoint),
+        }
+    }
+}
+
+impl Slice {
+    /// Whether its addresses are of a family of the Service.
+    fn counts_for(&self, service: &Service) -> bool {
+        match self.family {
             Some(Family::V4) => service.ipv4,
             Some(Family::V6) => service.ipv6,
             None => false,
-        };
-        match service.traffic_policy {
-            TrafficPolicy::Local => slices.any(|slice| counts(slice) && slice.ready_here),
-            TrafficPolicy::Cluster | TrafficPolicy::Other => {
-                !config.load_balancer_aggregation && slices.any(|slice| counts(slice) && slice.ready)
-            }
+        }
+    }
+}
+
+impl Owner {
+    fn origin(&self) -> RouteOrigin {
+        match self {
+            Self::Configuration => RouteOrigin::Configuration,
+            Self::Service(namespace, name) => RouteOrigin::Service(namespace.clone(), name.clone()),
         }
     }
 }
 
 /// The routes of a Service that is advertised.
 fn routes_of(service: &Service, config: &Effective) -> Vec<Prefix> {
-    let inside = |list: &[Prefix], ip| list.iter().any(|cidr| cidr.contains(ip));
-    let cluster = if config.cluster_ips.is_empty() { &[][..] } else { &service.cluster_ips };
-    let external = service.external_ips.iter().filter(|ip| inside(&config.external_ips, **ip));
-    let ingress = service.ingress_ips.iter().filter(|ip| inside(&config.load_balancer_ips, **ip));
-    cluster.iter().chain(external).chain(ingress).map(|ip| Prefix::host(*ip)).collect()
+    let admitted = |role: Role| {
+        role.addresses(service).iter().filter(move |ip| role.admits(**ip, config)).map(|ip| Prefix::host(*ip))
+    };
+    Role::ALL.into_iter().flat_map(admitted).collect()
 }
 
 fn with_text(prefixes: Vec<Prefix>) -> Vec<(Text, Prefix)> {

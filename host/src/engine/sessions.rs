@@ -22,11 +22,29 @@ pub(crate) struct Own {
     pub(crate) priority: Priority,
 }
 
-/// The session of a peering; none with this node itself.
-pub(super) fn explicit(owner: &Owner, peering: &Peering, own: &Own, filters: &Filters) -> Option<Peer> {
+/// Why a peering comes to no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoSession {
+    /// This node has no address of the family.
+    NoOwnAddress,
+    /// The remote end is this node itself.
+    OwnAddress,
+}
+
+/// The session of a peering.
+///
+/// # Errors
+/// [`NoSession`].
+pub(super) fn explicit(
+    owner: &Owner,
+    peering: &Peering,
+    own: Option<&Own>,
+    filters: &Filters,
+) -> Result<Peer, NoSession> {
     let pass = owner.pass;
+    let own = own.ok_or(NoSession::NoOwnAddress)?;
     if peering.ip == own.address {
-        return None;
+        return Err(NoSession::OwnAddress);
     }
     let same_as = peering.local_as.unwrap_or(own.as_number) == peering.as_number;
     let (kind, prefix) = match pass {
@@ -42,7 +60,7 @@ pub(super) fn explicit(owner: &Owner, peering: &Peering, own: &Own, filters: &Fi
         None => (peering.keep_next_hop && !same_as).then_some("keep"),
     };
     let (import, export) = filters.calls(&peering.filters, own.family);
-    Some(Peer {
+    Ok(Peer {
         name: session_name(prefix, peering.ip, peering.port),
         kind,
         local_as: peering.local_as,

@@ -1,3 +1,4 @@
+use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::shared_ptr::DefaultSharedPtr;
@@ -15,9 +16,12 @@ struct Entry {
     secret: Option<SecretText>,
 }
 
-/// A text that does not print itself.
+/// A text with a password, which does not print itself.
 #[derive(Clone, PartialEq, Eq)]
-struct SecretText(Arc<str>);
+struct SecretText {
+    text: Arc<str>,
+    password: Password,
+}
 
 impl std::fmt::Debug for SecretText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -34,7 +38,14 @@ pub struct View {
     entries: OrdMap<Arc<str>, Entry>,
     /// For each path that is or was a key, or a folder of one, the revision of the last change at or below it.
     revisions: GenericHashMap<Arc<str>, u64, FxBuildHasher, DefaultSharedPtr>,
+    /// The revision at which those of paths that hold nothing any more were last forgotten.
+    forgotten: u64,
+    /// The number of keys that were removed since.
+    removed: usize,
 }
+
+/// The least number of removed keys whose revisions are worth forgetting.
+const REMOVED: usize = 1024;
 
 impl View {
     /// A view of these keys and values at one revision.
@@ -65,8 +76,8 @@ impl View {
     }
 
     /// The value of a key, with its password if it has one: for templates alone.
-    pub fn reveal(&self, key: &str) -> Option<&str> {
-        self.entries.get(key).map(|entry| entry.secret.as_ref().map_or(&*entry.value, |secret| &*secret.0))
+    pub fn reveal(&self, key: &str) -> Option<Revealed<'_>> {
+        self.entries.get(key).map(Revealed::of)
     }
 
     /// The keys at or below a path in order, with their values, passwords hidden. `/` and the empty path cover all.
@@ -80,34 +91,39 @@ impl View {
         prefix: &'a str,
         after: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        let prefix = prefix.trim_end_matches('/');
-        let from: Arc<str> = after.filter(|after| *after > prefix).unwrap_or(prefix).into();
-        self.entries
-            .range(from..)
-            .skip_while(move |(key, _)| after.is_some_and(|after| ***key <= *after))
-            .take_while(move |(key, _)| key.starts_with(prefix))
-            .filter(move |(key, _)| covers(prefix, key))
-            .map(|(key, entry)| (&**key, &*entry.value))
+        self.range_after(prefix, after).map(|(key, entry)| (&**key, &*entry.value))
     }
 
     /// The same with passwords: for templates alone.
-    pub fn reveal_list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        self.range(prefix)
-            .map(|(key, entry)| (&**key, entry.secret.as_ref().map_or(&*entry.value, |secret| &*secret.0)))
+    pub fn reveal_list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, Revealed<'a>)> + 'a {
+        self.range(prefix).map(|(key, entry)| (&**key, Revealed::of(entry)))
     }
 
     fn range<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
-        let prefix = prefix.trim_end_matches('/');
-        let from: Arc<str> = prefix.into();
-        self.entries
-            .range(from..)
-            .take_while(move |(key, _)| key.starts_with(prefix))
-            .filter(move |(key, _)| covers(prefix, key))
+        self.range_after(prefix, None)
     }
 
-    /// The revision of the last change at or below a path; 0 when there never was any.
+    /// Nothing is passed over: a listing costs what it finds.
+    fn range_after<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
+        let prefix = prefix.trim_end_matches('/');
+        let itself = self.entries.get_key_value(prefix).filter(|_| after.is_none_or(|after| after < prefix));
+        let folder = format!("{prefix}/");
+        let from = match after.filter(|after| **after >= *folder) {
+            Some(after) => Bound::Excluded(Arc::from(after)),
+            None => Bound::Included(Arc::from(folder.as_str())),
+        };
+        let below = self.entries.range((from, Bound::<Arc<str>>::Unbounded));
+        itself.into_iter().chain(below.take_while(move |(key, _)| key.starts_with(&folder)))
+    }
+
+    /// The revision of the last change at or below a path. Where nothing is it may be a later one, and is 0 if nothing
+    /// ever was.
     pub fn revision_of(&self, prefix: &str) -> u64 {
-        self.revisions.get(prefix.trim_end_matches('/')).copied().unwrap_or(0)
+        self.revisions.get(prefix.trim_end_matches('/')).copied().unwrap_or(self.forgotten)
     }
 
     /// The revision of the last change of anything.
@@ -126,9 +142,22 @@ impl View {
     }
 }
 
-/// Whether a path (without a final slash) is the key or a folder of it.
-fn covers(prefix: &str, key: &str) -> bool {
-    key.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// The value of a key as templates see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Revealed<'a> {
+    /// All of it.
+    pub text: &'a str,
+    /// The password in it.
+    pub password: Option<&'a Password>,
+}
+
+impl<'a> Revealed<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        match &entry.secret {
+            Some(SecretText { text, password }) => Self { text, password: Some(password) },
+            None => Self { text: &entry.value, password: None },
+        }
+    }
 }
 
 /// Collects the changes of one batch and writes the revisions of folders once.
@@ -150,8 +179,10 @@ impl ViewWriter {
         key: Arc<str>,
         hidden: Arc<str>,
         full: Arc<str>,
+        password: Password,
     ) -> bool {
-        self.write(view, key, Some(Entry { value: hidden, secret: Some(SecretText(full)) }))
+        let secret = SecretText { text: full, password };
+        self.write(view, key, Some(Entry { value: hidden, secret: Some(secret) }))
     }
 
     /// Marks a key as changed although its value may be the same.
@@ -166,7 +197,11 @@ impl ViewWriter {
                 view.entries.insert(key.clone(), entry);
                 true
             }
-            None => view.entries.remove(&key).is_some(),
+            None => {
+                let removed = view.entries.remove(&key).is_some();
+                view.removed += usize::from(removed);
+                removed
+            }
         };
         if changed {
             self.touched.insert(key);
@@ -201,6 +236,71 @@ impl ViewWriter {
         for key in self.touched {
             view.revisions.insert(key, revision);
         }
+        if view.removed >= REMOVED.max(view.entries.len()) {
+            forget(view, revision);
+        }
         keys
+    }
+}
+
+/// Forgets the revisions of paths that hold nothing, so that they take no room for ever; who asks for one gets this
+/// revision, which costs another look and no change that is missed.
+fn forget(view: &mut View, revision: u64) {
+    let mut there: FxHashSet<&str> = FxHashSet::default();
+    for key in view.entries.keys() {
+        let mut path = &**key;
+        while there.insert(path) {
+            let Some(at) = path.rfind('/') else { break };
+            path = &path[..at];
+        }
+    }
+    there.insert("");
+    let kept = view.revisions.iter().filter(|(path, _)| there.contains(&***path));
+    view.revisions = kept.map(|(path, at)| (path.clone(), *at)).collect();
+    (view.forgotten, view.removed) = (revision, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
+        rows.map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn a_listing_has_the_path_and_what_is_below_it_from_where_it_is_asked_on() {
+        let all = ["/a", "/a-b", "/a/b", "/a/b/c", "/a/c", "/ab/c"];
+        let view = View::from_entries(1, all.map(|key| (key, "")));
+        let below = ["/a", "/a/b", "/a/b/c", "/a/c"];
+        assert_eq!(keys(view.list("/a")), below);
+        assert_eq!(keys(view.list("/a/")), below);
+        assert_eq!(keys(view.list("/")), all);
+        assert_eq!(keys(view.list("")), all);
+        assert_eq!(keys(view.list("/a/b/c")), ["/a/b/c"]);
+        assert_eq!(keys(view.list("/none")), [] as [&str; 0]);
+        for after in ["", "/a", "/a-b", "/a/b", "/a/b/z", "/a/c", "/z"] {
+            let rest: Vec<_> = below.into_iter().filter(|key| *key > after).collect();
+            assert_eq!(keys(view.list_after("/a", Some(after))), rest, "{after}");
+        }
+    }
+
+    #[test]
+    fn paths_that_came_and_went_take_no_room_and_a_change_of_one_is_still_seen() {
+        let mut view = View::from_entries(1, [("/stays/x", "")]);
+        let mut revision = 1;
+        let mut most = 0;
+        for number in 0..10 * REMOVED {
+            let key = format!("/node/{number}/address");
+            for value in [Some("v"), None] {
+                let before = view.revision_of(&key);
+                revision += 1;
+                view = view.with(revision, &key, value);
+                assert!(view.revision_of(&key) > before, "{key}");
+            }
+            most = most.max(view.revisions.len());
+        }
+        assert!(most <= 3 * REMOVED, "{most}");
+        assert_eq!((view.revision_of("/stays/x"), view.revision_of("/")), (1, revision));
     }
 }

@@ -83,7 +83,7 @@ pub fn read(paths: &[PathBuf], defaults: &Defaults, sink: &mut dyn FnMut(Source,
     for path in paths {
         if path.is_dir() {
             match files_of(path) {
-                Ok(files) => files.iter().for_each(|file| read_file(file, defaults, sink)),
+                Ok(files) => files.iter().for_each(|file| read_regular(file, defaults, sink)),
                 Err(error) => {
                     sink(whole(path), Entry::Problem(format!("the folder cannot be read: {error}")));
                 }
@@ -109,6 +109,15 @@ pub fn read_from(
     };
     if let Err(error) = outcome {
         (out.sink)(whole(file), Entry::Problem(format!("the file cannot be read on: {error}")));
+    }
+}
+
+/// Reads one file. What is there but no file, a pipe say, is a problem: it could keep the reader waiting for ever.
+pub fn read_regular(path: &Path, defaults: &Defaults, sink: &mut dyn FnMut(Source, Entry)) {
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        sink(whole(path), Entry::Problem("it is no regular file".to_owned()));
+    } else {
+        read_file(path, defaults, sink);
     }
 }
 

@@ -17,7 +17,7 @@ const HOST_CALL: u64 = 500;
 const BYTES_PER_FUEL: u64 = 4;
 
 /// The longest key that there can be.
-const MAX_KEY: usize = 4096;
+const MAX_KEY: usize = 1024;
 
 /// A line that a guest logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +94,7 @@ impl State {
         if key.len() > MAX_KEY || !self.rights.allow(key) {
             return Ok(None);
         }
-        if !self.reads.keys.contains(key) {
-            self.reads.keys.insert(key.into());
-        }
+        self.reads.key(key);
         let value = self.view.get(key).map(str::to_owned);
         self.pay(value.as_ref().map_or(0, String::len))?;
         Ok(value)
@@ -127,9 +125,7 @@ impl kv::Host for State {
         if path.len() > MAX_KEY || !self.rights.meet(path) {
             return Ok(page);
         }
-        if !self.reads.paths.contains(path) {
-            self.reads.paths.insert(path.into());
-        }
+        self.reads.path(path);
         let limit = limit.clamp(1, self.limits.list_page) as usize;
         let view = self.view.clone();
         let mut bytes = 0;

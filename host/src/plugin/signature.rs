@@ -1,5 +1,7 @@
 //! Detached Ed25519 signatures (RFC 8032): `PLUGIN.wasm.sig` beside `PLUGIN.wasm`, over the component's bytes.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -32,6 +34,19 @@ pub fn signature_path(component: &Path) -> PathBuf {
     path.into()
 }
 
+/// The longest file that a signature is looked for in, in bytes.
+const LONGEST: u64 = 4096;
+
+/// The file, or its beginning if it is longer than [`LONGEST`].
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    let mut text = Vec::new();
+    File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 /// Checks the signature of a component. It is 64 bytes, or those in base64.
 ///
 /// # Errors
@@ -39,8 +54,8 @@ pub fn signature_path(component: &Path) -> PathBuf {
 pub(super) fn check(component: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(), LoadError> {
     let fail = |reason: String| Err(LoadError::new(&component.display().to_string(), reason));
     let path = signature_path(component);
-    let text = match std::fs::read(&path) {
-        Ok(text) if text.len() <= 4096 => text,
+    let text = match read_bounded(&path) {
+        Ok(text) if text.len() as u64 <= LONGEST => text,
         Ok(_) => return fail(format!("its signature {} is too long", path.display())),
         Err(error) => {
             return fail(format!(

@@ -1,6 +1,7 @@
 //! `filter.advertise`: what becomes of the routes that start here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -34,6 +35,15 @@ pub(super) struct Decision {
 pub(super) enum Destination {
     BgpPeer(Name),
     Address(IpAddr),
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BgpPeer(name) => write!(f, "BGPPeer {name}"),
+            Self::Address(ip) => write!(f, "{ip}"),
+        }
+    }
 }
 
 /// What one plugin said of all routes.

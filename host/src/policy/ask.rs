@@ -118,6 +118,9 @@ pub struct Asked<T> {
     pub reads: Reads,
 }
 
+/// The most keys and paths that are remembered of what a call read.
+const MOST_READS: usize = 65_536;
+
 /// The keys and paths that calls read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
@@ -140,6 +143,30 @@ impl Reads {
         self.keys.extend(other.keys);
         self.paths.extend(other.paths);
         self.revision |= other.revision;
+        self.bound();
+    }
+
+    /// Adds a key.
+    pub fn key(&mut self, key: &str) {
+        if !self.revision && !self.keys.contains(key) {
+            self.keys.insert(key.into());
+            self.bound();
+        }
+    }
+
+    /// Adds a path that was listed.
+    pub fn path(&mut self, path: &str) {
+        if !self.revision && !self.paths.contains(path) {
+            self.paths.insert(path.into());
+            self.bound();
+        }
+    }
+
+    /// What reads very much depends on everything, which takes no room.
+    fn bound(&mut self) {
+        if self.keys.len() + self.paths.len() > MOST_READS {
+            (self.keys, self.paths, self.revision) = (BTreeSet::new(), BTreeSet::new(), true);
+        }
     }
 
     /// Whether anything that was read may be another than at a revision of the view.

@@ -17,10 +17,12 @@ mod request;
 mod rules;
 mod select;
 mod sessions;
+mod told;
 
 pub use answer::{MAX_FILTERS, MAX_ITEMS, MAX_ROUTE_ITEMS, MAX_RULE_ITEMS, MAX_SET_RULES};
 pub use ask::{Asked, CallError, Facts, FunctionCalls, OnError, Placement, Plugins, Reads, Rights};
 pub use overlay::{Abandoned, Derived, Overlay};
+pub(crate) use told::{RouteSaid, SessionSaid, Told};
 
 use std::sync::Arc;
 

@@ -19,18 +19,18 @@ use crate::types::{ClusterId, Family};
 /// original stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Overlay {
-    facts: Vec<Facts>,
-    state: State,
-    last: Option<Last>,
+    pub(super) facts: Vec<Facts>,
+    pub(super) state: State,
+    pub(super) last: Option<Last>,
 }
 
 /// All that depends on which plugins there are.
 #[derive(Debug, Clone, Default)]
-struct State {
+pub(super) struct State {
     /// By the place of the plugin.
-    selections: BTreeMap<usize, Selection>,
-    advertising: BTreeMap<usize, Advertising>,
-    rulings: BTreeMap<usize, Ruling>,
+    pub(super) selections: BTreeMap<usize, Selection>,
+    pub(super) advertising: BTreeMap<usize, Advertising>,
+    pub(super) rulings: BTreeMap<usize, Ruling>,
     sessions: Sessions,
     originated: Originated,
     /// Sessions and routes of which something else was said since they were computed.
@@ -40,11 +40,11 @@ struct State {
 
 /// What was derived last.
 #[derive(Debug, Clone)]
-struct Last {
+pub(super) struct Last {
     /// The revision of the engine's snapshot, and that of the last change of its view.
-    from: u64,
+    pub(super) from: u64,
     view: u64,
-    snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
     /// Every plugin did its part, so that the same again is the same.
     whole: bool,
     /// Plugins had a part in it, or in one before it.

@@ -66,7 +66,7 @@ pub(super) fn compile(
     registry.unregister_helper("log");
     registry.unregister_helper("raw");
     functions::register(&mut registry, &reader);
-    functions::register_plugins(&mut registry, plugins, &calls);
+    functions::register_plugins(&mut registry, plugins, &calls, &reader);
     registry.register_helper(EACH_ITEM, Box::new(EachItem));
 
     let mut compiler = Compiler {

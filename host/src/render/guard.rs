@@ -55,23 +55,15 @@ fn place(text: &str, value: &str) -> String {
     }
 }
 
-/// Says what is wrong with a value. Of the value, which may be a secret, only the beginning is shown, and
-/// nothing if any part of it is a typed value.
+/// Says what is wrong with a value, and nothing of the value, which may be a secret.
 fn refuse(value: &str, at: usize, c: char) -> String {
-    let head: String = if value.contains(Literal::MARK) {
-        String::new()
-    } else {
-        value.chars().take(3).take_while(|c| c.is_ascii_alphanumeric()).collect()
-    };
     let what = if c == Literal::MARK {
         "a typed value, which cannot be a part of another text".to_owned()
     } else {
         format!("the character {c:?} at byte {at}")
     };
-    format!(
-        "{REFUSED}the value `{head}…` ({} bytes) is no single word and no typed value: it has {what}",
-        value.len()
-    )
+    let length = value.len();
+    format!("{REFUSED}the value of {length} bytes is no single word and no typed value: it has {what}")
 }
 
 /// What a collection writes in its place.

@@ -288,7 +288,7 @@ impl Resource {
             template: error.template_name.clone().unwrap_or_else(|| self.src.clone()),
             line: error.line_no,
             item,
-            reason: error.reason().to_string(),
+            reason: self.program.reader.mask(error.reason().to_string()),
         }
     }
 

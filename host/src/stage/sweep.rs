@@ -82,7 +82,14 @@ fn find(directory: &Path) -> Result<Vec<Leftover>, StageError> {
             found.push(Leftover::Link(path));
         }
     }
-    let folders = names.iter().filter(|name| version_of(name).is_some() && !referenced.contains(*name));
+    let is_folder = |name: &String| {
+        // A link would lead to somebody else's folder.
+        directory.join(name).symlink_metadata().is_ok_and(|meta| meta.is_dir())
+    };
+    let folders = names
+        .iter()
+        .filter(|name| version_of(name).is_some() && !referenced.contains(*name))
+        .filter(|name| is_folder(name));
     found.extend(folders.map(|name| Leftover::Folder(directory.join(name))));
     Ok(found)
 }

@@ -93,7 +93,12 @@ pub(super) fn read_workload(path: &Path) -> Result<Option<(String, Vec<u8>)>, St
 }
 
 fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let metadata = fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        // It was renamed or removed since the folder was listed.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
     if !metadata.is_file() {
         return Ok(None);
     }

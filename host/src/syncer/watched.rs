@@ -22,7 +22,8 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// The longest time that changes which follow each other are waited for.
 const SETTLE_AT_MOST: Duration = Duration::from_millis(200);
 
-/// Manifests in files and folders. While a file cannot be read, or not all of it, what it held before stays.
+/// Manifests in files and folders. While a file cannot be read, or not all of it, what it held before stays; if nothing is
+/// known of what it held before, the source is out of sync until it can be read.
 #[derive(Debug)]
 pub struct Files {
     paths: Vec<PathBuf>,
@@ -44,7 +45,10 @@ impl Syncer for Files {
     fn run(self: Box<Self>, updates: Updates) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let Self { paths, defaults } = *self;
         let roots = paths.clone();
-        follow(roots, updates, move |folder| folder.look(&paths, &mut |file| read_manifests(file, &defaults)))
+        // What cannot be read may be what switches the mesh off.
+        follow(roots, updates, Gaps::Matter, move |folder| {
+            folder.look(&paths, &mut |file| read_manifests(file, &defaults))
+        })
     }
 }
 
@@ -68,45 +72,48 @@ impl Syncer for Workloads {
 
     fn run(self: Box<Self>, updates: Updates) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let folder = self.folder;
-        follow(vec![folder.clone()], updates, move |store| {
-            let files = match workload_files(&folder) {
-                Ok(files) => files,
-                Err(error) => return Err(error),
-            };
-            store.look(&files, &mut |file| read_workload(file))
+        follow(vec![folder.clone()], updates, Gaps::AreTold, move |store| {
+            Ok(store.look_at(workload_files(&folder)?, &mut |file| read_workload(file)))
         })
     }
+}
+
+/// What it means for a source's first listing that something in it cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    /// The source is out of sync until all of it has been read.
+    Matter,
+    /// It is told, and the rest counts.
+    AreTold,
 }
 
 /// Looks whenever something may have changed, on a thread of its own.
 fn follow(
     roots: Vec<PathBuf>,
     updates: Updates,
+    gaps: Gaps,
     mut look: impl FnMut(&mut Store) -> Result<Vec<Update>, String> + Send + 'static,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let mut watch = Watch::new(roots);
     let (nudge, closed) = (watch.nudge(), updates.clone());
     let work = tokio::task::spawn_blocking(move || {
         let mut store = Store::default();
-        let mut in_sync = false;
+        let (mut listed, mut in_sync) = (false, false);
         let mut lost = None;
         loop {
-            let told = match look(&mut store) {
-                Ok(mut told) => {
-                    lost = None;
-                    if !in_sync {
-                        told.push(Update::InSync);
-                    }
-                    in_sync = true;
-                    told
-                }
-                Err(reason) if lost.as_ref() == Some(&reason) => Vec::new(),
-                Err(reason) => {
-                    in_sync = false;
-                    lost = Some(reason.clone());
-                    vec![Update::Lost(reason)]
-                }
+            let (mut told, fault) = match look(&mut store) {
+                Ok(told) => (told, store.gap().filter(|_| !listed && gaps == Gaps::Matter)),
+                Err(reason) => (Vec::new(), Some(reason)),
             };
+            if fault.is_none() && !in_sync {
+                told.push(Update::InSync);
+            }
+            in_sync = fault.is_none();
+            listed |= in_sync;
+            if fault != lost {
+                told.extend(fault.clone().map(Update::Lost));
+                lost = fault;
+            }
             if !told.is_empty() && updates.tell_blocking(told).is_err() {
                 return Stopped;
             }
@@ -146,65 +153,78 @@ struct Contents {
 struct Store {
     /// In the order in which later objects replace earlier ones.
     files: Vec<(PathBuf, Contents)>,
-    told: BTreeSet<ObjectKey>,
+    /// Each object that was told, with the file that it was told from.
+    told: BTreeMap<ObjectKey, PathBuf>,
     problems: Vec<String>,
 }
 
 impl Store {
     /// Reads what changed, and says what follows.
+    ///
+    /// # Errors
+    /// A path that cannot be listed.
     fn look(
         &mut self,
         paths: &[PathBuf],
         read: &mut dyn FnMut(&Path) -> Contents,
     ) -> Result<Vec<Update>, String> {
-        let files = files_of(paths)?;
+        Ok(self.look_at(files_of(paths)?, read))
+    }
+
+    /// The same for these files.
+    fn look_at(&mut self, files: Vec<PathBuf>, read: &mut dyn FnMut(&Path) -> Contents) -> Vec<Update> {
         let mut old: BTreeMap<PathBuf, Contents> = std::mem::take(&mut self.files).into_iter().collect();
-        let mut before: BTreeMap<ObjectKey, Option<Parsed>> = BTreeMap::new();
+        // What files held that were read again or are gone.
+        let mut before: BTreeMap<PathBuf, BTreeMap<ObjectKey, Parsed>> = BTreeMap::new();
         let mut touched: BTreeSet<ObjectKey> = BTreeSet::new();
-        let order: Vec<&PathBuf> = files.iter().collect();
-        for path in order {
-            let stamp = Stamp::of(path);
-            let kept = old.remove(path);
-            let contents = match kept {
+        for path in files {
+            let stamp = Stamp::of(&path);
+            let contents = match old.remove(&path) {
                 Some(contents) if contents.stamp.is_some() && contents.stamp == stamp => contents,
                 kept => {
-                    let mut contents = read(path);
+                    let mut contents = read(&path);
                     // A file that changed while it was read is read again at the next look.
-                    contents.stamp = stamp.filter(|stamp| Stamp::of(path) == Some(*stamp));
-                    let kept = kept.unwrap_or_default();
-                    touched.extend(contents.objects.keys().cloned());
-                    for (key, object) in kept.objects {
-                        before.insert(key.clone(), Some(object.clone()));
-                        touched.insert(key.clone());
-                        // A mistake in a file takes nothing away: what cannot be read may be what was there.
-                        if !contents.problems.is_empty() {
-                            contents.objects.entry(key).or_insert(object);
+                    contents.stamp = stamp.filter(|stamp| Stamp::of(&path) == Some(*stamp));
+                    let kept = kept.unwrap_or_default().objects;
+                    touched.extend(contents.objects.keys().chain(kept.keys()).cloned());
+                    // A mistake in a file takes nothing away: what cannot be read may be what was there.
+                    if !contents.problems.is_empty() {
+                        for (key, object) in &kept {
+                            contents.objects.entry(key.clone()).or_insert_with(|| object.clone());
                         }
                     }
+                    before.insert(path.clone(), kept);
                     contents
                 }
             };
-            self.files.push((path.clone(), contents));
+            self.files.push((path, contents));
         }
-        for contents in old.into_values() {
-            touched.extend(contents.objects.into_keys());
+        for (path, contents) in old {
+            touched.extend(contents.objects.keys().cloned());
+            before.insert(path, contents.objects);
         }
         let mut updates = Vec::new();
         for key in touched {
-            let now = self.files.iter().rev().find_map(|(_, contents)| contents.objects.get(&key));
-            match now {
-                // An object that reads the same was told already, unless another file's had hidden it.
-                Some(object)
-                    if self.told.contains(&key) && before.get(&key) == Some(&Some(object.clone())) => {}
-                Some(object) => {
-                    self.told.insert(key);
-                    updates.push(Update::Event(Event::Upsert(object.clone())));
+            let now = self.files.iter().rev().find(|(_, contents)| contents.objects.contains_key(&key));
+            let Some((path, object)) = now.and_then(|(path, file)| Some((path, file.objects.get(&key)?)))
+            else {
+                if self.told.remove(&key).is_some() {
+                    updates.push(Update::Event(Event::Delete(key)));
                 }
-                None => {
-                    if self.told.remove(&key) {
-                        updates.push(Update::Event(Event::Delete(key)));
-                    }
-                }
+                continue;
+            };
+            // An object that reads as it was told is not told again.
+            let told = self.told.get(&key).and_then(|from| match before.get(from) {
+                Some(objects) => objects.get(&key),
+                // The file that it was told from is as it was.
+                None => self.files.iter().find(|(file, _)| file == from)?.1.objects.get(&key),
+            });
+            if told != Some(object) {
+                updates.push(Update::Event(Event::Upsert(object.clone())));
+            }
+            if self.told.get(&key) != Some(path) {
+                let path = path.clone();
+                self.told.insert(key, path);
             }
         }
         let problems: Vec<String> =
@@ -213,7 +233,17 @@ impl Store {
             self.problems.clone_from(&problems);
             updates.push(Update::Problems(problems));
         }
-        Ok(updates)
+        updates
+    }
+
+    /// What cannot be read, in words.
+    fn gap(&self) -> Option<String> {
+        let first = self.problems.first()?;
+        let more = self.problems.len() - 1;
+        let others = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        Some(format!(
+            "{first}{others}; what it holds is not known, so nothing is rendered before it is mended"
+        ))
     }
 }
 
@@ -233,7 +263,7 @@ fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 
 fn read_manifests(file: &Path, defaults: &Defaults) -> Contents {
     let mut contents = Contents::default();
-    manifest::read(&[file.to_owned()], defaults, &mut |source, entry| match entry {
+    manifest::read_regular(file, defaults, &mut |source, entry| match entry {
         Entry::Object(parsed) => drop(contents.objects.insert(parsed.key.clone(), parsed)),
         Entry::Ignored { .. } => {}
         Entry::Problem(problem) => contents.problems.push(format!("{source}: {problem}")),

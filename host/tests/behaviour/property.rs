@@ -53,7 +53,7 @@ impl Picture {
         });
         Self {
             view: snapshot.view.list("/").map(text).collect(),
-            revealed: snapshot.view.reveal_list("/").map(text).collect(),
+            revealed: snapshot.view.reveal_list("/").map(|(key, value)| text((key, value.text))).collect(),
             models: models.collect(),
             reports: engine
                 .reports()

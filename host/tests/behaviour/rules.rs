@@ -125,7 +125,7 @@ fn passwords_are_hidden_from_all_but_templates() {
     ));
     let key = "/calico/bgp/v1/global/peer_v4/192.0.2.1";
     assert_eq!(json_at(&a, key)["password"], "(hidden)");
-    let revealed: Value = serde_json::from_str(a.engine.snapshot().view.reveal(key).unwrap()).unwrap();
+    let revealed: Value = serde_json::from_str(a.engine.snapshot().view.reveal(key).unwrap().text).unwrap();
     assert_eq!(revealed["password"], "hush");
     assert!(!format!("{:?}", a.engine.snapshot()).contains("hush"), "nor does Debug print it");
     a.apply(&peer("p", "{peerIP: 192.0.2.1, asNumber: 65001}"));

@@ -5,6 +5,7 @@
 mod commands;
 mod common;
 mod destinations;
+mod explain;
 mod input;
 mod kill;
 mod render;

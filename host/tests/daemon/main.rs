@@ -12,6 +12,7 @@ mod component;
 mod bird;
 mod configuration;
 mod disk;
+mod explain;
 mod fake;
 mod guard;
 mod http;

@@ -169,6 +169,81 @@ fn a_mistake_in_a_file_takes_nothing_away_and_is_told_until_it_is_mended() {
 }
 
 #[test]
+fn what_cannot_be_read_at_the_start_may_be_what_counts_and_nothing_is_rendered_before_it_can() {
+    let world = World::new();
+    let _birds = world.birds();
+    world.put_object("extra.yaml", "kind: [");
+    let daemon = world.start();
+    daemon.unready("extra.yaml");
+    assert_eq!(world.out("bird.cfg"), "");
+    assert_eq!(daemon.status()["sources"][0]["in_sync"], false);
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+}
+
+#[test]
+fn a_file_that_goes_takes_its_object_although_the_one_that_it_had_hidden_is_replaced_too() {
+    let world = World::new();
+    let _birds = world.birds();
+    let objects = world.path("objects");
+    let version = |number: u32, files: &[(&str, &str)]| {
+        let folder = objects.join(format!("..{number}"));
+        fs::create_dir(&folder).unwrap();
+        for (name, address) in files {
+            fs::write(folder.join(name), peer(address).replace(&address.replace('.', "-"), "same")).unwrap();
+        }
+        symlink(format!("..{number}"), objects.join("..data_tmp")).unwrap();
+        fs::rename(objects.join("..data_tmp"), objects.join("..data")).unwrap();
+    };
+    version(1, &[("y.yaml", "10.9.0.1"), ("z.yaml", "10.9.0.2")]);
+    for name in ["y.yaml", "z.yaml"] {
+        symlink(format!("..data/{name}"), objects.join(name)).unwrap();
+    }
+    let daemon = world.start();
+    daemon.ready();
+    world.shows("bird.cfg", "10.9.0.2", true);
+    world.shows("bird.cfg", "10.9.0.1", false);
+    fs::remove_file(objects.join("z.yaml")).unwrap();
+    version(2, &[("y.yaml", "10.9.0.1")]);
+    world.shows("bird.cfg", "10.9.0.1", true);
+    world.shows("bird.cfg", "10.9.0.2", false);
+}
+
+#[test]
+fn a_pipe_among_the_objects_holds_nothing_up() {
+    let world = World::new();
+    let _birds = world.birds();
+    let daemon = world.start();
+    daemon.ready();
+    let pipe = world.path("objects/pipe.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    daemon.unready("pipe.yaml: it is no regular file");
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    fs::remove_file(pipe).unwrap();
+    daemon.ready();
+}
+
+#[test]
+fn status_files_of_workloads_that_lead_nowhere_hold_nothing_up() {
+    let world = World::new();
+    let _birds = world.birds();
+    let folder = world.path("status");
+    fs::create_dir_all(folder.join("endpoint-status")).unwrap();
+    symlink("nowhere", folder.join("endpoint-status/dead")).unwrap();
+    let mut command = world.command();
+    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", &folder);
+    let daemon = world.start_as(command);
+    daemon.ready();
+    symlink("nowhere", folder.join("endpoint-status/dead-too")).unwrap();
+    world.put_peer("extra.yaml", "10.9.0.1");
+    world.shows("bird.cfg", "10.9.0.1", true);
+    daemon.ready();
+    assert_eq!(daemon.status()["sources"][1]["times_lost"], 0);
+}
+
+#[test]
 fn a_secret_that_changes_or_goes_is_enough_to_render_anew() {
     let world = World::new();
     let _birds = world.birds();

@@ -37,28 +37,11 @@ fn a_guest_reads_what_it_may_and_the_host_knows_what_it_read() {
 
 #[test]
 fn a_password_is_hidden_from_guests() {
-    use tailorbird::engine::{Engine, Event, Settings};
-    use tailorbird::resources::{Defaults, Document, parse};
-    let settings = Settings::new("this".parse().unwrap());
-    let defaults = Defaults::new(settings.secret_namespace.clone());
-    let mut engine = Engine::new(settings);
-    let objects = [
-        json!({"apiVersion": "projectcalico.org/v3", "kind": "Node", "metadata": {"name": "this"},
-               "spec": {"bgp": {"ipv4Address": "10.0.0.1/24"}}}),
-        json!({"apiVersion": "projectcalico.org/v3", "kind": "BGPPeer", "metadata": {"name": "p"},
-               "spec": {"peerIP": "10.9.9.9", "asNumber": 65000,
-                        "password": {"secretKeyRef": {"name": "s", "key": "k"}}}}),
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "kube-system"},
-               "stringData": {"k": "swordfish"}, "data": {"k": "c3dvcmRmaXNo"}}),
-    ];
-    engine.apply(objects.iter().map(|object| match parse(object, &defaults) {
-        Ok(Document::Object(parsed)) => Event::Upsert(parsed),
-        other => panic!("{other:?}"),
-    }));
+    let snapshot = snapshot_with_password();
     let key = "/calico/bgp/v1/global/peer_v4/10.9.9.9";
-    assert!(engine.snapshot().view.reveal(key).unwrap().contains("swordfish"));
+    assert!(snapshot.view.reveal(key).unwrap().text.contains("swordfish"));
     let set = Plugins::of(&[Guest::function("reads", READS).wants(&["/"])]).load();
-    let mut session = set.begin(engine.snapshot(), Instant::now());
+    let mut session = set.begin(&snapshot, Instant::now());
     let seen = session.call_function(0, 0, &[&json!(key)]).unwrap().answer;
     let seen = seen.as_str().unwrap();
     assert!(seen.contains("(hidden)") && !seen.contains("swordfish"), "{seen}");

@@ -2,10 +2,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tailorbird::engine::{Engine, Settings, Snapshot, View};
+use tailorbird::engine::{Engine, Event, Settings, Snapshot, View};
 use tailorbird::plugin::config::{Configuration, Entry};
 use tailorbird::plugin::{LoadError, PluginSet, Sandbox, Session};
 use tailorbird::policy::{Asked, CallError};
+use tailorbird::resources::{Defaults, Document, parse};
 use tempfile::TempDir;
 
 pub(crate) use crate::support::component::{Guest, NOTHING, with_section};
@@ -116,3 +117,24 @@ pub(crate) const READS: &str = r#"
       (i32.store (i32.const 2020) (i32.load (i32.const 2108)))
       (i32.const 2000))
     (else (i32.const 1024)))"#;
+
+/// A peer with the password `swordfish` at `/calico/bgp/v1/global/peer_v4/10.9.9.9`.
+pub(crate) fn snapshot_with_password() -> Snapshot {
+    let settings = Settings::new("this".parse().unwrap());
+    let defaults = Defaults::new(settings.secret_namespace.clone());
+    let mut engine = Engine::new(settings);
+    let objects = [
+        json!({"apiVersion": "projectcalico.org/v3", "kind": "Node", "metadata": {"name": "this"},
+               "spec": {"bgp": {"ipv4Address": "10.0.0.1/24"}}}),
+        json!({"apiVersion": "projectcalico.org/v3", "kind": "BGPPeer", "metadata": {"name": "p"},
+               "spec": {"peerIP": "10.9.9.9", "asNumber": 65000,
+                        "password": {"secretKeyRef": {"name": "s", "key": "k"}}}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "kube-system"},
+               "stringData": {"k": "swordfish"}, "data": {"k": "c3dvcmRmaXNo"}}),
+    ];
+    engine.apply(objects.iter().map(|object| match parse(object, &defaults) {
+        Ok(Document::Object(parsed)) => Event::Upsert(parsed),
+        other => panic!("{other:?}"),
+    }));
+    engine.snapshot().clone()
+}

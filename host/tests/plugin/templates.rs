@@ -204,3 +204,32 @@ fn a_failing_function_costs_its_file_unless_it_may_be_skipped() {
     let (_, _, session) = templates.render(&snapshot(1, &[]));
     assert_eq!(session.lock().unwrap().usage().next().unwrap().calls, 2);
 }
+
+#[test]
+fn a_function_is_not_called_with_a_password_and_no_error_shows_one() {
+    let key = "/calico/bgp/v1/global/peer_v4/10.9.9.9";
+    let folder_of = |template: &str| {
+        let set = Plugins::of(&[reader()]).load();
+        let mut templates = Templates::new(set, "");
+        let folder = templates.folder.path();
+        let resource = "[template]\nsrc = \"a.hbs\"\ndest = \"/x/a.cfg\"\nkeys = [\"/calico\"]\n";
+        fs::write(folder.join("conf.d/a.toml"), resource).unwrap();
+        fs::write(folder.join("templates/a.hbs"), template).unwrap();
+        templates.renderer = Templates::renderer(&templates.folder, &templates.set).unwrap();
+        templates
+    };
+    let snapshot = snapshot_with_password();
+    let with = |inner: &str| format!("{{{{#with (json (getv \"{key}\"))}}}}{inner}{{{{/with}}}}");
+    for (inner, reason) in [
+        ("{{f password}}", "argument 1 holds a password"),
+        ("{{f (concat \"x-\" password)}}", "argument 1 holds a password"),
+        ("{{f this}}", "argument 1 holds a password"),
+        ("{{getv password}}", "(hidden)"),
+        ("{{replace password 1}}", "takes: "),
+    ] {
+        let error = folder_of(&with(inner)).render(&snapshot).0.unwrap_err();
+        assert!(error.contains(reason) && !error.contains("swordf"), "{inner}: {error}");
+    }
+    // A template may write it.
+    assert_eq!(folder_of(&with("{{quote password}}")).text(&snapshot), "\"swordfish\"");
+}

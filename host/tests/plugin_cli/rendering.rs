@@ -97,3 +97,27 @@ fn the_keys_that_plugins_may_read_are_in_the_view() {
     bench.put("tailorbird.toml", "[[plugin]]\npath = \"still.wasm\"\ngrants = [\"/tailorbird\"]\n");
     bench.run(&format!("{get} --config tailorbird.toml")).ends(1).prints_nothing();
 }
+
+#[test]
+fn an_explanation_names_the_plugin_that_changed_the_files() {
+    let bench = Bench::new();
+    let guest = Guest::new("racks", "peers-plugin").body("peers#select", "(unreachable)");
+    put(&bench, "racks.wasm", &guest.component());
+    let explain = "explain peer 10.0.0.2 --objects OBJECTS --node worker-1";
+    bench.put("tailorbird.toml", "[[plugin]]\npath = \"racks.wasm\"\non_error = \"reject\"\n");
+    bench
+        .run(&format!("{explain} --config tailorbird.toml"))
+        .ends(3)
+        .tells("plugin racks: peers.select: wasm trap")
+        .prints("ABSENT: node worker-1 has no session with 10.0.0.2")
+        .prints("plugin racks  [plugin-failed]")
+        .prints("BGPConfiguration default  [mesh]");
+    // One without which nothing may be rendered.
+    bench
+        .run(&format!("{explain} --plugin racks.wasm -o json"))
+        .ends(3)
+        .tells("plugin racks: peers.select: wasm trap")
+        .prints("plugins have not been asked about this revision");
+    put(&bench, "racks.wasm", &Guest::new("racks", "peers-plugin").component());
+    bench.run(&format!("{explain} --config tailorbird.toml")).ends(0).silent().prints("PRESENT: ");
+}

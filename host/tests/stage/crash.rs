@@ -160,3 +160,14 @@ fn leftovers_are_removed_when_nothing_changes() {
     assert!(put(dir.path(), &set("old")).unwrap().is_unchanged());
     assert_clean(dir.path(), &set("old"));
 }
+
+#[test]
+fn a_link_that_is_named_like_a_version_leads_the_sweep_nowhere() {
+    let (dir, other) = (tempdir().unwrap(), tempdir().unwrap());
+    fs::write(other.path().join("precious"), "").unwrap();
+    put(dir.path(), &set("old")).unwrap();
+    std::os::unix::fs::symlink(other.path(), dir.path().join("..bird@7")).unwrap();
+    std::os::unix::fs::symlink(other.path(), dir.path().join("..else@1")).unwrap();
+    put(dir.path(), &set("new")).unwrap();
+    assert_eq!(names(other.path()), ["precious"]);
+}

@@ -2,5 +2,6 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod bird;
+pub mod cases;
 pub mod component;
 pub mod tokens;

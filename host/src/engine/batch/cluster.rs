@@ -14,7 +14,7 @@ use crate::resources::BlockState;
 use crate::types::Family;
 
 /// The label that takes a node out of advertising.
-const EXCLUDE_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+pub(crate) const EXCLUDE_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 impl Engine {
     pub(super) fn settle_configuration(&mut self, dirty: &mut Dirty, writer: &mut Writer, rest: &mut Rest) {

@@ -6,12 +6,32 @@ use std::sync::Arc;
 
 use super::{Dirty, Rest};
 use crate::engine::model::{CollectionId, Item, NextHop, Peer};
+use crate::engine::nodes::Node;
 use crate::engine::secrets::Lookup;
 use crate::engine::sessions::{self, Mesh};
 use crate::engine::writer::Writer;
 use crate::engine::{Engine, MeshFacts};
 use crate::resources::{Kind, ObjectError, ObjectKey};
 use crate::types::{Family, Name, ValueError};
+
+/// Why there is no session of the mesh with a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoMesh {
+    /// The mesh is off.
+    Off,
+    /// It is this node.
+    ThisNode,
+    /// The node is a route reflector.
+    Reflector,
+    /// This node is a route reflector.
+    ThisReflector,
+    /// This node has no address of the family.
+    NoOwnAddress,
+    /// The node has no address of the family.
+    NoAddress,
+    /// The node has this node's address.
+    OwnAddress,
+}
 
 impl Engine {
     /// What is wrong with the mesh's password, if it is there and cannot be used.
@@ -111,17 +131,37 @@ impl Engine {
     }
 
     fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Peer)> {
-        let (Some(mesh), Some(node)) = (&self.mesh, self.nodes.get(name.as_str())) else { return Vec::new() };
-        if *name == self.settings.node || node.bgp.cluster_id.is_some() {
-            return Vec::new();
+        let Some(node) = self.nodes.get(name.as_str()) else { return Vec::new() };
+        Family::ALL.into_iter().filter_map(|family| self.mesh_session(name, node, family).ok()).collect()
+    }
+
+    /// The session of the mesh with a node, and its address.
+    ///
+    /// # Errors
+    /// [`NoMesh`].
+    pub(in crate::engine) fn mesh_session(
+        &self,
+        name: &Name,
+        node: &Node,
+        family: Family,
+    ) -> Result<(IpAddr, Peer), NoMesh> {
+        let mesh = self.mesh.as_ref().ok_or(NoMesh::Off)?;
+        if *name == self.settings.node {
+            return Err(NoMesh::ThisNode);
+        }
+        if node.bgp.cluster_id.is_some() {
+            return Err(NoMesh::Reflector);
+        }
+        let own = self.own[family.index()].as_ref().ok_or(NoMesh::NoOwnAddress)?;
+        if own.cluster_id.is_some() {
+            return Err(NoMesh::ThisReflector);
+        }
+        let ip = node.address(family).ok_or(NoMesh::NoAddress)?;
+        if ip == own.address {
+            return Err(NoMesh::OwnAddress);
         }
         let port = self.configurations.listen_port(name.as_str());
-        let own = self.own.iter().flatten().filter(|own| own.cluster_id.is_none());
-        own.filter_map(|own| {
-            let ip = node.address(own.family).filter(|ip| *ip != own.address)?;
-            Some((ip, sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh)))
-        })
-        .collect()
+        Ok((ip, sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh)))
     }
 
     /// Brings a next hop into the model if WireGuard owns it, and out if not.

@@ -10,6 +10,9 @@ mod take;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+pub(crate) use cluster::EXCLUDE_LABEL;
+pub(crate) use mesh::NoMesh;
+
 use super::model::Changes;
 use super::routes::ServiceKey;
 use super::writer::Writer;

@@ -100,10 +100,9 @@ impl Engine {
             };
             placed.view_key = Some(view_key.into());
             value = Some(peering);
-            if let Some(own) = &self.own[family.index()] {
-                session = sessions::explicit(owner, peering, own, &self.filters);
-                placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
-            }
+            session =
+                sessions::explicit(owner, peering, self.own[family.index()].as_ref(), &self.filters).ok();
+            placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
             gateway = sessions::gateway(peering);
             if gateway.is_some() {
                 placed.gateway =
@@ -131,10 +130,12 @@ impl Engine {
         }
         if let (Some(peering), Some(view_key)) = (value, &placed.view_key) {
             let hidden: Arc<str> = sessions::json(peering, false).into();
-            if peering.password.is_some() {
-                writer.view.put_secret(view, view_key.clone(), hidden, sessions::json(peering, true).into());
-            } else {
-                writer.view.put(view, view_key.clone(), Some(hidden));
+            match peering.password.clone() {
+                Some(password) => {
+                    let full = sessions::json(peering, true).into();
+                    writer.view.put_secret(view, view_key.clone(), hidden, full, password);
+                }
+                None => drop(writer.view.put(view, view_key.clone(), Some(hidden))),
             }
         }
         if let (Some(peer), Some(name)) = (session, &placed.session) {

@@ -3,9 +3,8 @@
 use super::Dirty;
 use crate::engine::config::Owner as ConfigurationOwner;
 use crate::engine::nodes::{NodeSource, Said, Source};
-use crate::engine::pools::{BlockOwner, OwnBlock};
 use crate::engine::{Engine, Event};
-use crate::resources::{BlockState, Kind, ObjectError, ObjectKey, Parsed, Resource};
+use crate::resources::{Kind, ObjectError, ObjectKey, Parsed, Resource};
 use crate::types::ValueError;
 
 impl Engine {
@@ -120,14 +119,7 @@ impl Engine {
             Some(Ok(Resource::BlockAffinity(block))) => Some(block),
             _ => None,
         };
-        let own = block.filter(|block| {
-            block.node == self.settings.node
-                && !block.deleted
-                && !block.is_virtual
-                && block.state != BlockState::Pending
-        });
-        let blocks = own.map(|block| OwnBlock { cidr: block.cidr, state: block.state }).into_iter().collect();
-        dirty.blocks.extend(self.blocks.set(&BlockOwner::Affinity(key.name.clone()), blocks));
+        dirty.blocks.extend(self.blocks.set_affinity(&key.name, block.as_ref(), &self.settings.node));
     }
 
     fn take_service_part(

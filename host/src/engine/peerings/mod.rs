@@ -32,14 +32,15 @@ use crate::resources::{
 use crate::types::{AsNumber, ClusterId, Family, Name, Password, Port, Seconds, SecretKeyRef, ValueError};
 
 use active::Active;
-use compute::{address_peering, common, forward_pass, node_peerings, reverse_families};
+pub(crate) use compute::{NoPeering, NotSelected};
+use compute::{address_peering, common, forward_pass, in_scope, node_peerings, reverse_families, selected};
 
 /// A remote end as the keys of the view tell them apart.
-pub(super) type PeeringKey = (IpAddr, Option<Port>);
+pub(crate) type PeeringKey = (IpAddr, Option<Port>);
 
 /// Where a peering comes from, in the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Pass {
+pub(crate) enum Pass {
     /// A BGPPeer for every node.
     Global,
     /// A BGPPeer for this node among others.
@@ -54,7 +55,7 @@ pub(super) struct Owner {
     pub(super) pass: Pass,
     pub(super) peer: Name,
     /// The remote node or workload; empty for an address.
-    remote: Text,
+    pub(super) remote: Text,
 }
 
 /// A peering, before this node's own facts are applied.
@@ -345,7 +346,7 @@ impl Peerings {
         work: &mut Work,
         changed: &mut BTreeSet<PeeringKey>,
     ) {
-        let claims = self.compute(&owner, context, selectors);
+        let claims = self.compute(&owner, context, selectors).unwrap_or_default();
         work.peers_computed += claims.len().max(1);
         let owners = self.owners.entry(owner.peer.clone()).or_default();
         if claims.is_empty() {
@@ -362,8 +363,8 @@ impl Peerings {
     fn prepare(&mut self, name: &Name, context: &Context<'_>, selectors: &Selectors, reports: &mut Reports) {
         let Some(spec) = self.specs.get_mut(name) else { return };
         self.active.remove(name, spec);
-        spec.forward = forward_pass(spec, context, selectors);
-        spec.reverse = reverse_families(spec, context, selectors).is_some();
+        spec.forward = forward_pass(spec, context, selectors).ok();
+        spec.reverse = reverse_families(spec, context, selectors).is_ok();
         self.active.add(name, spec);
         let key = ObjectKey::global(Kind::BgpPeer, name.clone());
         reports.clear(&key, "peer");
@@ -443,37 +444,38 @@ impl Peerings {
         units
     }
 
-    /// What a unit claims now; nothing when there is no such unit.
-    fn compute(
+    /// What a unit claims now.
+    ///
+    /// # Errors
+    /// [`NoPeering`]: there is no such unit.
+    pub(super) fn compute(
         &self,
         owner: &Owner,
         context: &Context<'_>,
         selectors: &Selectors,
-    ) -> Vec<(PeeringKey, Peering)> {
-        let Some(spec) = self.specs.get(&owner.peer).filter(|spec| !spec.unusable) else { return Vec::new() };
+    ) -> Result<Vec<(PeeringKey, Peering)>, NoPeering> {
+        let spec = self.specs.get(&owner.peer).ok_or(NoPeering::NoRemoteEnd)?;
+        if spec.unusable {
+            return Err(NoPeering::Password);
+        }
         if owner.pass == Pass::Reverse {
-            let Some(families) = reverse_families(spec, context, selectors) else { return Vec::new() };
-            let in_scope = match &spec.peer.scope {
-                Scope::Global => true,
-                Scope::Node(node) => node.as_str() == &*owner.remote,
-                Scope::Selector(_) => spec.scope.is_some_and(|id| selectors.matches(id, &owner.remote)),
-            };
-            return if in_scope { node_peerings(spec, &owner.remote, families, context) } else { Vec::new() };
+            let families = reverse_families(spec, context, selectors)?;
+            in_scope(spec, &owner.remote, selectors).map_err(NoPeering::Scope)?;
+            return node_peerings(spec, &owner.remote, families, context);
         }
         if spec.forward != Some(owner.pass) {
-            return Vec::new();
+            let why = forward_pass(spec, context, selectors).err().unwrap_or(NotSelected::OtherNode);
+            return Err(NoPeering::Scope(why));
         }
         match &spec.peer.remote {
-            Some(RemoteEnd::Nodes(_))
-                if spec.remote.is_some_and(|id| selectors.matches(id, &owner.remote)) =>
-            {
+            Some(RemoteEnd::Nodes(_)) => {
+                selected(spec.remote, &owner.remote, selectors).map_err(NoPeering::Remote)?;
                 node_peerings(spec, &owner.remote, &Family::ALL, context)
             }
-            Some(RemoteEnd::Address(endpoint)) if owner.remote.is_empty() => {
-                address_peering(spec, *endpoint, context).into_iter().collect()
-            }
+            Some(RemoteEnd::Address(_)) if !owner.remote.is_empty() => Err(NoPeering::OtherAddress),
+            Some(RemoteEnd::Address(endpoint)) => Ok(vec![address_peering(spec, *endpoint, context)?]),
             Some(RemoteEnd::Workloads) => self.workload_peerings(spec, owner, context),
-            _ => Vec::new(),
+            None => Err(NoPeering::NoRemoteEnd),
         }
     }
 
@@ -482,10 +484,10 @@ impl Peerings {
         spec: &Spec,
         owner: &Owner,
         context: &Context<'_>,
-    ) -> Vec<(PeeringKey, Peering)> {
-        let Some(status) = self.workloads.get(&*owner.remote) else { return Vec::new() };
+    ) -> Result<Vec<(PeeringKey, Peering)>, NoPeering> {
+        let status = self.workloads.get(&*owner.remote).ok_or(NoPeering::OtherWorkload)?;
         if status.peer.as_ref() != Some(&owner.peer) {
-            return Vec::new();
+            return Err(NoPeering::OtherWorkload);
         }
         let peering = |ip| Peering {
             local_as: spec.peer.local_as_number,
@@ -496,7 +498,40 @@ impl Peerings {
             workload: true,
             ..common(spec, ip, None, spec.peer.as_number.unwrap_or(context.as_number))
         };
-        [status.ipv4, status.ipv6].into_iter().flatten().map(|ip| ((ip, None), peering(ip))).collect()
+        Ok([status.ipv4, status.ipv6].into_iter().flatten().map(|ip| ((ip, None), peering(ip))).collect())
+    }
+
+    /// A BGPPeer.
+    pub(super) fn get(&self, peer: &str) -> Option<&BgpPeer> {
+        self.specs.get(peer).map(|spec| &*spec.peer)
+    }
+
+    /// Whether a node is one of those that have a BGPPeer's forward peerings.
+    pub(super) fn in_scope(&self, peer: &str, node: &str, selectors: &Selectors) -> Result<(), NotSelected> {
+        self.specs.get(peer).map_or(Err(NotSelected::OtherNode), |spec| in_scope(spec, node, selectors))
+    }
+
+    /// Whether a node is one of those that a BGPPeer's `peerSelector` matches.
+    pub(super) fn is_remote(&self, peer: &str, node: &str, selectors: &Selectors) -> Result<(), NotSelected> {
+        let spec = self.specs.get(peer);
+        spec.map_or(Err(NotSelected::OtherNode), |spec| selected(spec.remote, node, selectors))
+    }
+
+    /// The pass of a BGPPeer's forward peerings, wherever they are.
+    pub(super) fn forward_unit(&self, peer: &Name, remote: Text) -> Owner {
+        let global = self.specs.get(peer).is_some_and(|spec| spec.peer.scope == Scope::Global);
+        let pass = if global { Pass::Global } else { Pass::Node };
+        Owner { pass, peer: peer.clone(), remote }
+    }
+
+    /// The local workloads that have an address.
+    pub(super) fn workloads_at(&self, ip: IpAddr) -> impl Iterator<Item = &WorkloadStatus> {
+        self.workloads.values().filter(move |status| [status.ipv4, status.ipv6].contains(&Some(ip)))
+    }
+
+    /// Who claims a key, the winner first.
+    pub(super) fn claimants(&self, key: &PeeringKey) -> impl Iterator<Item = (&Owner, &Peering)> {
+        self.claims.of(key)
     }
 
     /// The peering that holds for a key.

@@ -4,6 +4,7 @@ mod question;
 mod validate;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Asked, CallError, Facts, ItemKey, Items, OnError, Plugins, Reads, peer};
@@ -53,6 +54,44 @@ struct Change {
     ttl_security: Option<Option<u8>>,
     remote_cluster_id: Choice,
     filters: Option<Arc<[Name]>>,
+}
+
+/// What became of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    Kept,
+    Dropped,
+    /// These fields are others.
+    Changed(Vec<String>),
+    Added,
+}
+
+impl Change {
+    /// The fields, in words.
+    fn fields(&self) -> Vec<String> {
+        let next_hop =
+            |mode: Option<&str>| mode.map_or("next hop automatic".into(), |m| format!("next hop {m}"));
+        let ttl = |hops: Option<u8>| hops.map_or("TTL security off".into(), |n| format!("TTL security {n}"));
+        let remote = self.remote_cluster_id.chosen().map(|id| match id {
+            Some(id) => format!("the remote end's cluster id {id}"),
+            None => "no cluster id of the remote end".to_owned(),
+        });
+        let filters = self.filters.as_ref().map(|filters| {
+            let names: Vec<&str> = filters.iter().map(Name::as_str).collect();
+            if names.is_empty() { "no filters".to_owned() } else { format!("filters {}", names.join(", ")) }
+        });
+        let fields = [
+            self.passive.map(|passive| if passive { "passive".to_owned() } else { "not passive".to_owned() }),
+            self.next_hop.map(next_hop),
+            self.port.map(|port| format!("port {port}")),
+            self.restart_time.map(|time| format!("restart time {} s", time.0)),
+            self.keepalive_time.map(|time| format!("keepalive time {} s", time.0)),
+            self.ttl_security.map(ttl),
+            remote,
+            filters,
+        ];
+        fields.into_iter().flatten().collect()
+    }
 }
 
 /// One more peering.
@@ -144,6 +183,29 @@ impl Selection {
             self.apply(None, cluster);
         }
         outcome
+    }
+
+    /// Whether the plugin failed when it was asked last.
+    pub(super) fn failed(&self) -> bool {
+        self.asked.is_none()
+    }
+
+    /// The sessions with an address that the plugin was told of or that it added, and what became of each.
+    pub(super) fn fates_at(&self, family: Family, ip: IpAddr) -> Vec<(&str, Fate)> {
+        let at = |item: &Item| peer(item).is_some_and(|peer| peer.ip == ip);
+        let told = self.question.entries().iter().filter(|entry| entry.family == family && at(&entry.item));
+        let told = told.map(|entry| {
+            let fate = match &entry.outcome {
+                Outcome::Keep => Fate::Kept,
+                Outcome::Drop => Fate::Dropped,
+                Outcome::Change(change) => Fate::Changed(change.fields()),
+            };
+            (&*entry.key, fate)
+        });
+        let added = self.added.iter().filter(|(of, _, key)| {
+            *of == family && self.out[family.index()].get(key).is_some_and(|item| at(item))
+        });
+        told.chain(added.map(|(_, _, key)| (&**key, Fate::Added))).collect()
     }
 
     fn ask(

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::{is_odd, text_of};
-use crate::engine::View;
+use crate::engine::{Revealed, View};
+use crate::types::Password;
 
 /// What a resource may read: paths in the view.
 #[derive(Debug, Clone, Default)]
@@ -20,11 +21,12 @@ pub(crate) struct Scope {
 pub(crate) struct Reader {
     scope: Scope,
     view: Mutex<Option<View>>,
+    revealed: Mutex<Vec<Password>>,
 }
 
 impl Reader {
     pub(crate) fn new(scope: Scope) -> Self {
-        Self { scope, view: Mutex::new(None) }
+        Self { scope, view: Mutex::new(None), revealed: Mutex::default() }
     }
 
     /// Calls a function while reads go to this view.
@@ -35,7 +37,33 @@ impl Reader {
         result
     }
 
+    /// Whether a text holds a password that a template was given in this rendering.
+    pub(crate) fn holds_password(&self, text: &str) -> bool {
+        let revealed = self.revealed.lock().unwrap_or_else(PoisonError::into_inner);
+        revealed.iter().any(|password| text.contains(password.reveal()))
+    }
+
+    /// A text without the passwords that a template was given in this rendering.
+    pub(crate) fn mask(&self, text: String) -> String {
+        let revealed = self.revealed.lock().unwrap_or_else(PoisonError::into_inner);
+        revealed.iter().fold(text, |text, password| text.replace(password.reveal(), Password::HIDDEN))
+    }
+
+    /// The text of a value, for a template.
+    fn reveal<'a>(&self, value: Revealed<'a>) -> &'a str {
+        if let Some(password) = value.password {
+            let mut revealed = self.revealed.lock().unwrap_or_else(PoisonError::into_inner);
+            if !revealed.contains(password) {
+                revealed.push(password.clone());
+            }
+        }
+        value.text
+    }
+
     fn set(&self, view: Option<View>) {
+        if view.is_some() {
+            self.revealed.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
         *self.view.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
 
@@ -78,7 +106,7 @@ pub(super) fn exists(arguments: &[&Value], reader: &Reader) -> Result<Value, Str
 pub(super) fn get(arguments: &[&Value], reader: &Reader) -> Result<Value, String> {
     let path = reader.path(arguments[0])?;
     match (reader.view()?.reveal(&path), arguments.get(1)) {
-        (Some(value), _) => clean(&path, value),
+        (Some(value), _) => clean(&path, reader.reveal(value)),
         (None, Some(fallback)) => Ok((*fallback).clone()),
         (None, None) => Err(format!("there is no key `{}`", reader.relative(&path))),
     }
@@ -88,7 +116,7 @@ pub(super) fn list(arguments: &[&Value], reader: &Reader) -> Result<Value, Strin
     let path = reader.path(arguments[0])?;
     let view = reader.view()?;
     let pairs = view.reveal_list(&path).map(|(key, value)| {
-        let value = clean(key, value)?;
+        let value = clean(key, reader.reveal(value))?;
         Ok(json!({ "key": clean(key, reader.relative(key))?, "value": value }))
     });
     pairs.collect()

@@ -7,7 +7,9 @@ use handlebars::{
     ScopedJson,
 };
 
-use super::{arguments_of, find};
+use serde_json::Value;
+
+use super::{Reader, arguments_of, find};
 use crate::plugin::{LoadError, PluginSet};
 use crate::policy::{FunctionCalls, Reads};
 
@@ -82,9 +84,14 @@ impl Calls {
 }
 
 /// Registers the functions.
-pub(crate) fn register(registry: &mut Handlebars<'static>, functions: &[PluginFunction], calls: &Arc<Calls>) {
+pub(crate) fn register(
+    registry: &mut Handlebars<'static>,
+    functions: &[PluginFunction],
+    calls: &Arc<Calls>,
+    reader: &Arc<Reader>,
+) {
     for function in functions {
-        let call = PluginCall { function: function.clone(), calls: calls.clone() };
+        let call = PluginCall { function: function.clone(), calls: calls.clone(), reader: reader.clone() };
         registry.register_helper(&function.name, Box::new(call));
     }
 }
@@ -92,6 +99,7 @@ pub(crate) fn register(registry: &mut Handlebars<'static>, functions: &[PluginFu
 struct PluginCall {
     function: PluginFunction,
     calls: Arc<Calls>,
+    reader: Arc<Reader>,
 }
 
 impl HelperDef for PluginCall {
@@ -108,6 +116,13 @@ impl HelperDef for PluginCall {
             return Err(fail(format!("{name}: takes: {parameters}")).into());
         }
         let arguments = arguments_of(h, false).map_err(|reason| fail(format!("{name}: {reason}")))?;
+        if let Some(at) = arguments.iter().position(|argument| holds_password(argument, &self.reader)) {
+            return Err(fail(format!(
+                "{name}: argument {} holds a password, and no plugin sees one",
+                at + 1
+            ))
+            .into());
+        }
         let mut now = self.calls.now.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = now.calls.clone();
         let calls =
@@ -118,5 +133,16 @@ impl HelperDef for PluginCall {
             now.reads.extend(asked.reads);
         }
         Ok(ScopedJson::Derived(asked.answer))
+    }
+}
+
+/// Whether any text in a value holds a password.
+fn holds_password(value: &Value, reader: &Reader) -> bool {
+    match value {
+        Value::String(text) => reader.holds_password(text),
+        Value::Array(values) => values.iter().any(|value| holds_password(value, reader)),
+        Value::Object(fields) => fields.values().any(|value| holds_password(value, reader)),
+        Value::Number(_) => reader.holds_password(&value.to_string()),
+        Value::Null | Value::Bool(_) => false,
     }
 }
