@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -25,8 +25,8 @@ pub(crate) const USER: &str = "tailorbird";
 pub(crate) struct Server {
     folder: PathBuf,
     port: u16,
-    /// While this is open, the servers run.
-    _alive: ChildStdin,
+    /// The servers run while this process's standard input is open.
+    _alive: Child,
 }
 
 /// The API server of this program; none, with a word, when nothing says where its parts are.
@@ -46,7 +46,8 @@ pub(crate) async fn server() -> Option<&'static Server> {
 /// Says that something was skipped.
 pub(crate) fn skipped(reason: &str) {
     // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
-    writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
+    let mut out = std::io::stderr();
+    writeln!(out, "skipped: {reason}").unwrap();
 }
 
 fn free_ports<const N: usize>() -> [u16; N] {
@@ -79,14 +80,14 @@ impl Server {
              wait\n\
              rm -rf '{at}'\n"
         );
-        let mut shell = Command::new("sh")
+        let alive = Command::new("sh")
             .args(["-c", &script])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let server = Self { _alive: shell.stdin.take().unwrap(), folder, port };
+        let server = Self { _alive: alive, folder, port };
         server.wait().await;
         server
     }

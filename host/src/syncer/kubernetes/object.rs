@@ -16,6 +16,8 @@ pub(super) struct Version(u64);
 
 /// What is told of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// Nearly all changes are objects, so there is nothing to gain by a box.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Change {
     /// It is there, and like this.
     There(Parsed, Option<Version>),
