@@ -3,12 +3,13 @@
 # make plugins builds the plugins of plugins/ into target/plugins
 # make demo    renders the example clusters for one node each, has BIRD check them, shows what plugins change, and runs the daemon
 # make test    everything that must hold before a change goes in
+# make test-full the same, and every conformance case by way of a real API server (KUBEBUILDER_ASSETS), some minutes longer
 # make bench   measurements
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup plugins demo test bench
+.PHONY: setup plugins demo test test-full bench
 
 NODE ?= worker-1
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -61,6 +62,9 @@ test:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	cargo test --workspace --locked
+
+test-full: export TAILORBIRD_ALL_CASES = 1
+test-full: test
 
 bench:
 	@$(with_bird)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::bird::check::Daemon;
 use crate::engine::{RouterId, Settings};
+use crate::syncer::kubernetes::CalicoGroup;
 use crate::types::{Name, ValueError};
 
 /// A variable whose value cannot be used.
@@ -57,6 +58,20 @@ pub fn settings(node: Name, lookup: Lookup<'_>) -> Result<Settings, EnvironmentE
     }
     settings.use_pod_cidr = value(lookup, "USE_POD_CIDR", boolean)?.unwrap_or(false);
     Ok(settings)
+}
+
+/// The group that Calico's objects are in, if `CALICO_API_GROUP` says so: a group with or without its version.
+///
+/// # Errors
+/// It is neither of the two that there are.
+pub fn calico_group(lookup: Lookup<'_>) -> Result<Option<CalicoGroup>, EnvironmentError> {
+    value(lookup, "CALICO_API_GROUP", |text| {
+        let group = [CalicoGroup::Crd, CalicoGroup::V3].into_iter().find(|group| {
+            let whole = group.as_str();
+            whole == text || whole.split_once('/').is_some_and(|(name, _)| name == text)
+        });
+        group.ok_or_else(|| ValueError::new("neither `crd.projectcalico.org/v1` nor `projectcalico.org/v3`"))
+    })
 }
 
 /// The folder of the status files of local workloads (`CALICO_ENDPOINT_STATUS_PATH_PREFIX`, else `/var/run/calico`).

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{anyhow, bail};
 use serde_json::json;
 
+use super::datastore::Datastore;
 use super::output::{self, Exit};
 use super::plugins::PluginArgs;
 use crate::delivery::{Destination, Group};
@@ -27,8 +28,11 @@ use crate::types::Name;
 pub(super) struct ClusterArgs {
     /// Manifests: files, folders (their *.yaml, *.yml and *.json), - for standard input. A later object replaces an
     /// earlier one of its kind and name
-    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    #[arg(long, value_name = "PATH", required_unless_present = "datastore", num_args = 1..)]
     objects: Vec<PathBuf>,
+    /// The running cluster that the objects are in, in place of files
+    #[arg(long, value_name = "KIND", conflicts_with = "objects")]
+    datastore: Option<Datastore>,
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
@@ -50,7 +54,8 @@ pub(super) struct Cluster {
     pub(super) plugins: PluginSet,
     problems: Vec<(Source, String)>,
     places: BTreeMap<ObjectKey, Source>,
-    workload_errors: Vec<String>,
+    /// What is wrong with workloads and with sources, as far as no object can be named.
+    source_errors: Vec<String>,
     /// What plugins failed at in the rendering, where it went on without them.
     failures: Vec<(Severity, CallError)>,
 }
@@ -62,7 +67,27 @@ impl Cluster {
         let lookup = |name: &str| std::env::var(name).ok();
         let settings = environment::settings(args.node.clone(), &lookup)?;
         let status = environment::endpoint_status_folder(&lookup);
-        Self::read(&args.objects, Some(&status), settings, plugins)
+        match args.datastore {
+            None => Self::read(&args.objects, Some(&status), settings, plugins),
+            Some(datastore) => Self::read_from(datastore, &status, settings, plugins),
+        }
+    }
+
+    /// Reads the objects of a datastore, and workloads from a folder, for these plugins.
+    fn read_from(
+        datastore: Datastore,
+        workloads: &Path,
+        settings: Settings,
+        plugins: PluginSet,
+    ) -> anyhow::Result<Self> {
+        let mut engine = Engine::new(Settings { published: plugins.published().into(), ..settings });
+        let source_errors = datastore.read(&mut engine)?;
+        let mut batch = engine.batch();
+        let workload_errors = files::load_workloads(workloads, &mut batch);
+        batch.finish();
+        let source_errors = source_errors.into_iter().chain(workload_errors).collect();
+        let (problems, places, failures) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { engine, plugins, problems, places, source_errors, failures })
     }
 
     /// Reads objects, and workloads from a folder, for these plugins.
@@ -86,7 +111,8 @@ impl Cluster {
             workloads.map_or_else(Vec::new, |folder| files::load_workloads(folder, &mut batch));
         batch.finish();
         let (problems, places) = (loaded.problems, loaded.places);
-        Ok(Self { engine, plugins, problems, places, workload_errors, failures: Vec::new() })
+        let source_errors = workload_errors;
+        Ok(Self { engine, plugins, problems, places, source_errors, failures: Vec::new() })
     }
 
     /// Tells the operator what was left out and what has no effect.
@@ -94,7 +120,7 @@ impl Cluster {
         for (source, problem) in &self.problems {
             output::error(&format!("{source}: {problem}"));
         }
-        self.workload_errors.iter().for_each(|problem| output::error(problem));
+        self.source_errors.iter().for_each(|problem| output::error(problem));
         for report in self.engine.reports() {
             let text = match self.places.get(&report.error.object) {
                 Some(source) => format!("{source}: {}", report.error),
@@ -108,7 +134,7 @@ impl Cluster {
     pub(super) fn done(&self) -> Exit {
         let reports = self.engine.reports().map(|report| report.severity);
         let mut severities = reports.chain(self.failures.iter().map(|(severity, _)| *severity));
-        let all = self.problems.is_empty() && self.workload_errors.is_empty();
+        let all = self.problems.is_empty() && self.source_errors.is_empty();
         if all && severities.all(|severity| severity == Severity::Warning) {
             Exit::Done
         } else {
@@ -174,7 +200,7 @@ impl Cluster {
         self.failures = failures.into_iter().map(|error| (self.severity(&error), error)).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
         let manifests = self.problems.iter().map(|(source, problem)| format!("{source}: {problem}"));
-        explanation.note_unread(manifests.chain(self.workload_errors.iter().cloned()));
+        explanation.note_unread(manifests.chain(self.source_errors.iter().cloned()));
         explanation
     }
 
@@ -203,7 +229,7 @@ impl Cluster {
             json!({ "severity": "left-out", "place": source.to_string(), "reason": problem })
         });
         let workloads =
-            self.workload_errors.iter().map(|error| json!({ "severity": "left-out", "reason": error }));
+            self.source_errors.iter().map(|error| json!({ "severity": "left-out", "reason": error }));
         let failures = self.failures.iter().map(|(severity, error)| {
             json!({
                 "severity": severity_name(*severity),

@@ -8,7 +8,9 @@ use super::output::{self, Exit, Format};
 /// Arguments of `get`.
 #[derive(Debug, clap::Args)]
 // The prefix stands first: behind --objects it would be one of its PATHs.
-#[command(override_usage = "tailorbird get [OPTIONS] [PREFIX] --objects <PATH>... --node <NAME>")]
+#[command(
+    override_usage = "tailorbird get [OPTIONS] [PREFIX] <--objects <PATH>...|--datastore <KIND>> --node <NAME>"
+)]
 pub(super) struct Args {
     /// The path of a key or of a folder of keys, such as /calico/bgp/v1
     #[arg(default_value = "/")]

@@ -4,6 +4,7 @@ mod bird;
 mod check;
 mod cluster;
 mod completions;
+mod datastore;
 mod diff;
 mod explain;
 mod get;
@@ -49,6 +50,9 @@ Environment:
                         a prefix, in place of the serviceClusterIPs of the BGPConfiguration
   CALICO_ENDPOINT_STATUS_PATH_PREFIX
                         the folder that endpoint-status is in; else /var/run/calico
+  DATASTORE_TYPE        where `run` without --objects finds them: kubernetes
+  KUBECONFIG            the kubeconfig of the cluster; else the pod's service account, else ~/.kube/config
+  CALICO_API_GROUP      the group of Calico's objects, if it is not to be found out
   NAMESPACE             the namespace of the Secrets with passwords; else kube-system
   USE_POD_CIDR          true: the node's blocks are its pod CIDRs
   BGP_LOGSEVERITYSCREEN what is logged: debug, info, error; else warnings and errors. The daemon begins with info, and

@@ -9,6 +9,7 @@ use anyhow::{anyhow, bail};
 
 use super::LogFormat;
 use super::cluster::TemplateArgs;
+use super::datastore::Datastore;
 use super::output::{self, Exit};
 use super::plugins::{self, PluginArgs};
 use crate::daemon::LogLevel;
@@ -30,8 +31,9 @@ pub(super) const HTTP: &str = "127.0.0.1:9179";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Manifests that are followed: files, and folders (their *.yaml, *.yml and *.json). A later object replaces an
-    /// earlier one of its kind and name
-    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    /// earlier one of its kind and name. Without any, the objects are those of the cluster that this runs in, or of
+    /// the one that KUBECONFIG leads to
+    #[arg(long, value_name = "PATH", num_args = 1..)]
     objects: Vec<PathBuf>,
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
@@ -73,10 +75,11 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         published: settings.published.clone(),
         ..Defaults::new(settings.secret_namespace.clone())
     };
-    let sources: Vec<Box<dyn Syncer>> = vec![
-        Box::new(Files::new(args.objects.clone(), defaults)),
-        Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))),
-    ];
+    let mut sources: Vec<Box<dyn Syncer>> = match args.objects.is_empty() {
+        true => Datastore::from_environment(&lookup)?.sources(&settings)?,
+        false => vec![Box::new(Files::new(args.objects.clone(), defaults))],
+    };
+    sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();
     let templates = Templates::load(args.templates.confdir.as_deref(), &args.node, &plugins)?;
     let pipeline = Pipeline::new(Engine::new(settings), plugins, templates);

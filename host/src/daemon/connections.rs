@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -45,6 +46,23 @@ impl Listener for Bounded {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caller(SocketAddr);
+
+impl Caller {
+    /// Whether it is a program on this machine that asks at a loopback address.
+    pub(super) fn is_here(self) -> bool {
+        self.0.ip().to_canonical().is_loopback()
+    }
+}
+
+impl Connected<IncomingStream<'_, Bounded>> for Caller {
+    fn connect_info(stream: IncomingStream<'_, Bounded>) -> Self {
+        Self(*stream.remote_addr())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query as UrlQuery, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query as UrlQuery, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::connections::Bounded;
+use super::connections::{Bounded, Caller};
 use super::groups::HeldId;
 use super::metrics::Metrics;
 use super::status::{Board, Status, unready};
@@ -89,7 +89,7 @@ pub(super) async fn serve(
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(shared.clone(), bounded))
         .with_state(shared);
-    axum::serve(Bounded::new(listener), router).await
+    axum::serve(Bounded::new(listener), router.into_make_service_with_connect_info::<Caller>()).await
 }
 
 /// Bounds the number of requests and the time of each.
@@ -182,8 +182,15 @@ async fn explain(
     }
 }
 
-/// The ids of what is let through are the body.
-async fn confirm(State(shared): State<Shared>, ids: String) -> Response {
+/// The ids of what is let through are the body. Answered on this machine alone, wherever else metrics may be read.
+async fn confirm(
+    State(shared): State<Shared>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    ids: String,
+) -> Response {
+    if !caller.is_here() {
+        return (StatusCode::FORBIDDEN, "confirm on the node itself, at 127.0.0.1\n").into_response();
+    }
     let ids: Result<Vec<HeldId>, String> = ids.split_whitespace().map(str::parse).collect();
     let ids = match ids {
         Ok(ids) if ids.is_empty() => {

@@ -80,6 +80,8 @@ pub(super) struct Rounds {
     board: Board,
     metrics: Arc<Metrics>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
+    /// The Secrets that a source asks for by name, if there is such a source.
+    asked: Option<Arc<BTreeSet<Name>>>,
     random: u64,
     log: LogLevel,
     /// What the objects wanted to be logged when that was told last.
@@ -154,6 +156,7 @@ impl Rounds {
             board,
             metrics,
             secrets,
+            asked: None,
             random,
             log,
             logged: None,
@@ -194,6 +197,7 @@ impl Rounds {
                     source.in_sync = true;
                     source.lost = None;
                 }
+                Update::Secrets(names) => self.asked = Some(names),
                 Update::Lost(reason) => {
                     tracing::error!(
                         source = source.name,
@@ -243,9 +247,10 @@ impl Rounds {
         }
     }
 
-    /// Whether all that any source has is known.
+    /// Whether all that any source has is known, the Secrets too that came to be needed last.
     fn in_sync(&self) -> bool {
-        self.status.sources.iter().all(|source| source.in_sync)
+        let asked = self.asked.as_ref().is_none_or(|asked| *asked == *self.secrets.borrow());
+        asked && self.status.sources.iter().all(|source| source.in_sync)
     }
 
     /// Whether what was rendered last is what is to be.
@@ -266,10 +271,10 @@ impl Rounds {
 
     /// Does what is due.
     pub(super) fn work(&mut self, now: Instant) {
-        let in_sync = self.in_sync();
         if !self.pending.is_empty() {
             self.apply();
         }
+        let in_sync = self.in_sync();
         let due = self.schedule.due().is_some_and(|due| due <= now);
         let again = self.retry.is_some_and(|again| again <= now);
         if in_sync && (due || again) {

@@ -2,6 +2,8 @@
 
 pub mod files;
 mod known;
+pub mod kubernetes;
+mod once;
 mod watched;
 
 use std::collections::BTreeSet;
@@ -15,6 +17,7 @@ use crate::engine::Event;
 use crate::types::Name;
 
 pub use known::Known;
+pub use once::{OutOfSync, read_once};
 pub use watched::{Files, Workloads};
 
 /// A datastore, or a part of one that can fail alone.
@@ -39,6 +42,9 @@ pub enum Update {
     Event(Event),
     /// All that was there has been told.
     InSync,
+    /// The source has told of these Secrets, as [`Updates::secrets`] had it, and of no others. A source that asks for Secrets
+    /// by name tells this once it has asked for all of them.
+    Secrets(Arc<BTreeSet<Name>>),
     /// The source cannot be followed; what was told may be out of date.
     Lost(String),
     /// All that is wrong with the source's data as far as no object can be named, in place of what was told before.

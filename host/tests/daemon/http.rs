@@ -1,7 +1,7 @@
 //! What is told over HTTP, and its bounds.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use openmetrics_parser::OpenMetricsType;
@@ -56,6 +56,34 @@ fn metrics_and_status_tell_everything_but_secrets() {
     }
     assert_eq!(daemon.get("/livez"), (200, "ok\n".to_owned()));
     assert_eq!(daemon.get("/readyz"), (200, "ok\n".to_owned()));
+}
+
+#[test]
+fn only_programs_on_the_node_can_confirm() {
+    let world = World::new();
+    let _birds = world.birds();
+    let line = "run --objects OBJECTS --node worker-1 --out OUT --config tailorbird.toml --http 0.0.0.0:0";
+    let daemon = world.start_as(world.bench.command(line));
+    // The address that this machine would have for others; nothing is sent.
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let own = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr()).map(|address| address.ip());
+    let port = daemon.http.port();
+    let ask = |host: IpAddr, request: &str| {
+        let mut stream = TcpStream::connect((host, port)).unwrap();
+        stream
+            .write_all(format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes())
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    let here = IpAddr::from([127, 0, 0, 1]);
+    assert_eq!(ask(here, "POST /confirm"), "200");
+    let Ok(own) = own else {
+        println!("SKIPPED in part: this machine has no address but its loopback's");
+        return;
+    };
+    assert_eq!((ask(own, "GET /livez"), ask(own, "POST /confirm")), ("200".to_owned(), "403".to_owned()));
 }
 
 #[test]

@@ -1,0 +1,258 @@
+//! Measures the daemon behind a real API server: a generated cluster is created there, and the command is started on it.
+//!
+//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`. The cluster of 5,000 nodes takes some minutes to be
+//! created, and the servers 2 GiB of memory.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use futures::{StreamExt, stream};
+use http::Method;
+use serde_json::Value;
+use tailorbird_bench::{ClusterSpec, write_json_lines};
+
+use cluster::{Cluster, collection_of};
+
+#[path = "../../host/tests/kubernetes/cluster.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod cluster;
+#[path = "../../host/tests/kubernetes/server.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod server;
+
+#[derive(Parser)]
+#[command(about = "Measures the daemon behind a real API server")]
+struct Args {
+    /// Nodes
+    #[arg(long, default_value_t = 500)]
+    nodes: u32,
+    /// Services
+    #[arg(long, default_value_t = 1000)]
+    services: u32,
+    /// EndpointSlices of each Service
+    #[arg(long, default_value_t = 3)]
+    slices_per_service: u32,
+    /// The command to measure; else the one that stands beside this one in the target folder
+    #[arg(long, value_name = "PATH")]
+    tailorbird: Option<PathBuf>,
+    /// The folder of the default plugins, to measure with the configuration of deploy/base
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// How many changes are measured
+    #[arg(long, default_value_t = 9)]
+    changes: u32,
+}
+
+/// What a process has used.
+#[derive(Clone, Copy)]
+struct Usage {
+    cpu: Duration,
+    resident: u64,
+    peak: u64,
+}
+
+fn usage(child: &Child) -> Usage {
+    let folder = PathBuf::from(format!("/proc/{}", child.id()));
+    let stat = fs::read_to_string(folder.join("stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    // utime and stime, in hundredths of a second on Linux.
+    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+    let status = fs::read_to_string(folder.join("status")).unwrap();
+    let kibibytes = |name: &str| -> u64 {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    Usage { cpu: Duration::from_millis(ticks * 10), resident: kibibytes("VmRSS:"), peak: kibibytes("VmHWM:") }
+}
+
+/// Creates an object with its status.
+async fn create(api: &Cluster, mut object: Value) {
+    let (collection, _) = collection_of(&object);
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    let has_status = matches!(object["kind"].as_str(), Some("Node" | "Service"));
+    let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
+    let mut made = match api.ask(Method::POST, &collection, Some(&object)).await {
+        Ok(made) => made,
+        Err(409) => return,
+        Err(code) => panic!("{path}: {code}"),
+    };
+    if has_status && object["status"].is_object() {
+        made["status"] = object["status"].clone();
+        api.ask(Method::PUT, &format!("{path}/status"), Some(&made)).await.unwrap();
+    }
+}
+
+async fn load(api: &Cluster, spec: &ClusterSpec) {
+    let mut lines = Vec::new();
+    write_json_lines(spec, &mut lines).unwrap();
+    let objects = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let objects = objects.map(|line| serde_json::from_slice::<Value>(line).unwrap());
+    stream::iter(objects).for_each_concurrent(32, |object| create(api, object)).await;
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it did not come to pass that {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    begun.elapsed()
+}
+
+/// Waits until a process has done nothing for a second.
+async fn rest(child: &Child) {
+    let mut last = usage(child).cpu;
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = usage(child).cpu;
+        if now.saturating_sub(last) < Duration::from_millis(20) {
+            return;
+        }
+        last = now;
+    }
+}
+
+fn start(program: &Path, api: &Cluster, kubeconfig: &Path, node: &str) -> Child {
+    let folder = api.files.path();
+    Command::new(program)
+        .args(["run", "--http", "none", "--out", "out", "--config", "tailorbird.toml", "--node", node])
+        .env_clear()
+        .env("KUBECONFIG", kubeconfig)
+        .env("PATH", "/usr/bin:/bin")
+        .env("TAILORBIRD_BIRD1", folder)
+        .env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", folder)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(folder.join("log")).unwrap())
+        .spawn()
+        .unwrap()
+}
+
+fn prepare(folder: &Path, plugins: Option<&Path>) {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["bird", "bird6"] {
+        fs::write(folder.join(name), "#!/bin/sh\nexit 0\n").unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut text = "[daemon]\nreload = \"none\"\n".to_owned();
+    if let Some(plugins) = plugins {
+        let base = fs::read_to_string(cluster::deploy().join("base/tailorbird.toml")).unwrap();
+        let plugins = plugins.canonicalize().unwrap();
+        let base = base.replace("/usr/lib/tailorbird/plugins", plugins.to_str().unwrap());
+        text += &base.replace("/var/cache/tailorbird", folder.to_str().unwrap());
+    }
+    fs::write(folder.join("tailorbird.toml"), text).unwrap();
+}
+
+fn print(what: &str, wall: Duration, before: Duration, after: Usage) {
+    println!(
+        "{what:<34} {:>8.1} ms, {:>7.0} ms of CPU, {:>6.1} MiB resident, {:>6.1} MiB at its peak",
+        wall.as_secs_f64() * 1e3,
+        after.cpu.saturating_sub(before).as_secs_f64() * 1e3,
+        after.resident as f64 / 1024.0,
+        after.peak as f64 / 1024.0
+    );
+}
+
+/// A node that these files have a session with.
+async fn peer_of(api: &Cluster, bird: &str) -> String {
+    let nodes = api.ask(Method::GET, "/api/v1/nodes", None).await.unwrap();
+    let peer = nodes["items"].as_array().unwrap().iter().find(|node| {
+        let address =
+            node["metadata"]["annotations"]["projectcalico.org/IPv4Address"].as_str().unwrap_or_default();
+        let (address, _) = address.split_once('/').unwrap_or_default();
+        bird.contains(&format!("neighbor {address} "))
+    });
+    peer.expect("a session with a node")["metadata"]["name"].as_str().unwrap().to_owned()
+}
+
+fn beside() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    here.parent().unwrap().parent().unwrap().join("tailorbird")
+}
+
+#[tokio::main]
+async fn main() {
+    let args = Args::parse();
+    let spec = ClusterSpec {
+        nodes: args.nodes,
+        services: args.services,
+        slices_per_service: args.slices_per_service,
+        ..ClusterSpec::large()
+    };
+    let Some(api) = Cluster::take().await else { return };
+    let begun = Instant::now();
+    load(&api, &spec).await;
+    println!(
+        "{} nodes, {} Services, {} EndpointSlices, created in {:.0} s",
+        spec.nodes,
+        spec.services,
+        spec.services * spec.slices_per_service,
+        begun.elapsed().as_secs_f64()
+    );
+    let folder = api.files.path().to_owned();
+    prepare(&folder, args.plugins.as_deref());
+    let mut names = Vec::new();
+    let secrets = api.ask(Method::GET, "/api/v1/namespaces/kube-system/secrets", None).await.unwrap();
+    for secret in secrets["items"].as_array().unwrap() {
+        names.push(secret["metadata"]["name"].as_str().unwrap().to_owned());
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let kubeconfig = api.deployed(&names).await;
+    let program = args.tailorbird.unwrap_or_else(beside);
+    let file = folder.join("out/bird.cfg");
+
+    // The second start has the compiled plugins in its cache.
+    for what in ["first start to files", "second start to files"] {
+        fs::remove_dir_all(folder.join("out")).unwrap_or_default();
+        fs::create_dir(folder.join("out")).unwrap();
+        let mut child = start(&program, &api, &kubeconfig, &spec.node_name(0));
+        let wall =
+            until("the files are there", || file.exists() && folder.join("out/bird6.cfg").exists()).await;
+        print(what, wall, Duration::ZERO, usage(&child));
+        rest(&child).await;
+        print("at rest", wall, Duration::ZERO, usage(&child));
+        if what.starts_with("second") {
+            let mut walls = Vec::new();
+            let before = usage(&child).cpu;
+            let name = peer_of(&api, &fs::read_to_string(&file).unwrap()).await;
+            for number in 0..args.changes {
+                let path = format!("/api/v1/nodes/{name}");
+                let before_it = fs::read_to_string(&file).unwrap();
+                let address = format!("172.31.255.{}/16", number + 1);
+                let patch = serde_json::json!({"metadata": {"annotations": {"projectcalico.org/IPv4Address": address}}});
+                let begun = Instant::now();
+                api.ask_as(Method::PATCH, &path, "application/merge-patch+json", Some(&patch)).await.unwrap();
+                let (address, _) = address.split_once('/').unwrap();
+                let text = format!("{address} ");
+                until("the change is in the file", || {
+                    fs::read_to_string(&file).is_ok_and(|file| file != before_it && file.contains(&text))
+                })
+                .await;
+                walls.push(begun.elapsed());
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            walls.sort();
+            let wall = walls[walls.len() / 2];
+            let used = usage(&child);
+            print(&format!("{} changes, the median", walls.len()), wall, before, used);
+            println!(
+                "{:<34} {:>8.0} ms of CPU each",
+                "",
+                used.cpu.saturating_sub(before).as_secs_f64() * 1e3 / f64::from(args.changes)
+            );
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

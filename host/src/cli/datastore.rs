@@ -1,0 +1,63 @@
+//! The datastores that are no files.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use tokio::runtime;
+
+use super::output;
+use crate::engine::{Engine, Settings};
+use crate::environment::{self, EnvironmentError};
+use crate::syncer::kubernetes::{self, Access, Pace, Place};
+use crate::syncer::{Syncer, read_once};
+
+/// Where objects are that are not in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Datastore {
+    /// The API of a running cluster.
+    Kubernetes,
+}
+
+/// How long a one-shot command waits for a source that cannot be read or does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Datastore {
+    /// The datastore that `DATASTORE_TYPE` names; Kubernetes when it names none.
+    pub(super) fn from_environment(lookup: environment::Lookup<'_>) -> Result<Self, EnvironmentError> {
+        let variable = "DATASTORE_TYPE";
+        match lookup(variable) {
+            Some(value) if !matches!(value.as_str(), "" | "kubernetes") => {
+                let reason = "not a datastore that is read; write `kubernetes`, or leave it unset".to_owned();
+                Err(EnvironmentError { variable, value, reason })
+            }
+            _ => Ok(Datastore::Kubernetes),
+        }
+    }
+
+    /// The sources of a node, for a daemon.
+    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.open(settings, Pace::default()))
+    }
+
+    /// Reads everything once, into an engine; what is wrong with the data as far as no object can be named is returned.
+    pub(super) fn read(self, engine: &mut Engine) -> anyhow::Result<Vec<String>> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
+            let sources = self.open(engine.settings(), pace).await?;
+            let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
+            let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
+            read.map_err(|error| {
+                anyhow!("the cluster could not be read within {} s:\n{error}", PATIENCE.as_secs())
+            })
+        })
+    }
+
+    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+        let Datastore::Kubernetes = self;
+        let group = environment::calico_group(&|name| std::env::var(name).ok())?;
+        let access = Access::open(Place::Environment).await?;
+        Ok(kubernetes::sources(access, settings, group, pace))
+    }
+}

@@ -1,0 +1,172 @@
+//! The way to the API server: address and credentials, read again when they may have changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderValue, Request, Response, header};
+use http_body_util::{BodyExt, Limited};
+use kube::client::{Body, ConfigExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use super::failure::Failure;
+
+/// Where the API server's address and the credentials stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The file or files that `KUBECONFIG` names, else the pod's service account, else `~/.kube/config`.
+    Environment,
+    /// A kubeconfig file.
+    File(PathBuf),
+}
+
+/// The API server cannot be reached for want of a usable configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no way to the Kubernetes API: {0}")]
+pub struct AccessError(String);
+
+/// The way to the API server of a cluster.
+#[derive(Debug)]
+pub struct Access {
+    place: Place,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    config: Config,
+    /// Once something was asked for: a client belongs to the runtime that it is made in.
+    client: Option<Client>,
+    read: Instant,
+}
+
+impl std::fmt::Debug for Current {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Current").field("read", &self.read).finish_non_exhaustive()
+    }
+}
+
+/// How often address and credentials are read again at most: while they are refused, and while there is no connection,
+/// of which they may be the reason too. A program may have to be run to have them.
+const REFUSED: Duration = Duration::from_secs(1);
+const UNREACHABLE: Duration = Duration::from_secs(30);
+
+/// The most that an error's text may have, in bytes.
+const MAX_ERROR: usize = 64 << 10;
+
+impl Access {
+    /// Reads address and credentials. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// They are not there, or cannot be used.
+    pub async fn open(place: Place) -> Result<Self, AccessError> {
+        let config = read(&place).await?;
+        Ok(Self { place, current: Mutex::new(Current { config, client: None, read: Instant::now() }) })
+    }
+
+    fn client(&self) -> Result<Client, Failure> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &current.client {
+            return Ok(client.clone());
+        }
+        let made = Client::try_from(current.config.clone());
+        let client = made.map_err(|error| Failure::from_error(&error))?;
+        current.client = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Asks for a path and waits until the answer begins, no longer than a time.
+    pub(super) async fn get(&self, path: &str, at_most: Duration) -> Result<Response<Body>, Failure> {
+        let request = Request::get(path)
+            .header(header::ACCEPT, "application/json")
+            .body(Body::empty())
+            .map_err(|error| Failure::from_error(&error))?;
+        let client = self.client()?;
+        let answer = match tokio::time::timeout(at_most, client.send(request)).await {
+            Ok(answer) => answer.map_err(|error| Failure::from_error(&error))?,
+            Err(_) => return Err(Failure::Broken(format!("no answer within {} s", at_most.as_secs_f32()))),
+        };
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let code = answer.status().as_u16();
+        let wait = answer.headers().get(header::RETRY_AFTER).cloned();
+        let text = Limited::new(answer.into_body(), MAX_ERROR).collect();
+        let text = match tokio::time::timeout(at_most, text).await {
+            Ok(Ok(text)) => text.to_bytes(),
+            _ => Default::default(),
+        };
+        Err(Failure::from_answer(code, wait.as_ref().and_then(|wait| wait.to_str().ok()), &text))
+    }
+
+    /// The same for an answer that is small.
+    pub(super) async fn get_whole(&self, path: &str, at_most: Duration) -> Result<Vec<u8>, Failure> {
+        const MAX: usize = 16 << 20;
+        let body = Limited::new(self.get(path, at_most).await?.into_body(), MAX).collect();
+        match tokio::time::timeout(at_most, body).await {
+            Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+            Ok(Err(error)) => Err(Failure::from_error(&*error)),
+            Err(_) => Err(Failure::Broken("the answer does not end".to_owned())),
+        }
+    }
+
+    /// Reads address and credentials again if others could help: tokens are replaced, and certificates. What cannot be
+    /// read stays as it was.
+    pub(super) async fn renew_after(&self, failure: &Failure) {
+        let at_least = match failure {
+            Failure::Refused { code: 401, .. } => REFUSED,
+            Failure::Refused { .. } => return,
+            Failure::Broken(_) => UNREACHABLE,
+        };
+        {
+            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.read.elapsed() < at_least {
+                return;
+            }
+            current.read = Instant::now();
+        }
+        match read(&self.place).await {
+            Ok(config) => {
+                let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+                (current.config, current.client) = (config, None);
+            }
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+}
+
+async fn read(place: &Place) -> Result<Config, AccessError> {
+    let fail = |error: &dyn std::error::Error| AccessError(Failure::from_error(error).to_string());
+    let mut config = match place {
+        Place::File(path) => from_file(path).await?,
+        Place::Environment => {
+            let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            if !set("KUBECONFIG") && set("KUBERNETES_SERVICE_HOST") {
+                Config::incluster_env().map_err(|error| fail(&error))?
+            } else {
+                let options = KubeConfigOptions::default();
+                Config::from_kubeconfig(&options).await.map_err(|error| {
+                    let AccessError(text) = fail(&error);
+                    AccessError(format!(
+                        "{text}; KUBECONFIG names the file to use, and in a pod there is none to name"
+                    ))
+                })?
+            }
+        }
+    };
+    // Retries, their distances and the time that an answer may take are decided by those who ask.
+    config.default_retry = false;
+    config.read_timeout = None;
+    let agent = HeaderValue::from_static(concat!("tailorbird/", env!("CARGO_PKG_VERSION")));
+    config.headers.push((header::USER_AGENT, agent));
+    config.rustls_client_config().map_err(|error| fail(&error))?;
+    Ok(config)
+}
+
+async fn from_file(path: &Path) -> Result<Config, AccessError> {
+    let fail = |error: &dyn std::error::Error| {
+        AccessError(format!("{}: {}", path.display(), Failure::from_error(error)))
+    };
+    let file = Kubeconfig::read_from(path).map_err(|error| fail(&error))?;
+    Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(|error| fail(&error))
+}

@@ -1,0 +1,77 @@
+//! The datastore of a running cluster: the Kubernetes API.
+//!
+//! Each kind is a source of its own and can fail alone. A source lists its objects, page by page, and watches them from
+//! there; an object is turned into its domain value as soon as its text is complete, and nothing else of it is kept.
+//!
+//! What goes wrong:
+//! - A watch that ends, is cut or falls silent is continued from the version that it had reached.
+//! - When the history from there on is lost (410), everything is listed again, and what is not in the list is gone.
+//! - Any other failure is tried again, at growing distances, no sooner than the API server asks for. A source that never
+//!   was in sync says at once why; one that was says so after [`Pace::grace`].
+//! - A permission that is lost is a problem that is told, and what was read before stands. One that was never there is
+//!   the same for Services, EndpointSlices and Secrets, which count as none then; without any other kind nothing can be
+//!   rendered that is right.
+//! - A kind of Calico's that is not installed has no objects. One that vanishes counts as empty after
+//!   [`Pace::vanished`].
+
+mod access;
+mod collection;
+mod failure;
+mod groups;
+mod list;
+mod merge;
+mod object;
+mod pace;
+mod source;
+mod stream;
+
+use std::sync::Arc;
+
+use super::Syncer;
+use crate::engine::Settings;
+use crate::resources::{Defaults, Kind};
+use collection::Collection;
+use groups::Groups;
+use source::{Collections, Secrets};
+use stream::Shared;
+
+pub use access::{Access, AccessError, Place};
+pub use groups::CalicoGroup;
+pub use pace::Pace;
+
+/// The sources of a node, one for each kind that is read.
+///
+/// `group` is the group that Calico's objects are in if it is not to be found out (`CALICO_API_GROUP`). The last source
+/// reads the Secrets that [`super::Updates::secrets`] names, and no others.
+pub fn sources(
+    access: Access,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    pace: Pace,
+) -> Vec<Box<dyn Syncer>> {
+    let defaults = Defaults {
+        published: settings.published.clone(),
+        ..Defaults::new(settings.secret_namespace.clone())
+    };
+    let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
+    let whole = [
+        Kind::KubeNode,
+        Kind::BgpConfiguration,
+        Kind::BgpPeer,
+        Kind::BgpFilter,
+        Kind::IpPool,
+        Kind::Service,
+        Kind::EndpointSlice,
+    ];
+    let mut collections: Vec<Vec<Collection>> =
+        whole.into_iter().map(|kind| vec![Collection::all(kind)]).collect();
+    if !settings.use_pod_cidr {
+        collections.push(Collection::blocks_of(&settings.node).into());
+    }
+    let of = |collections: Vec<Collection>| -> Box<dyn Syncer> {
+        Box::new(Collections::new(shared.clone(), collections))
+    };
+    let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(of).collect();
+    sources.push(Box::new(Secrets::new(shared, settings.secret_namespace.clone())));
+    sources
+}

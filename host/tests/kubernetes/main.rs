@@ -1,0 +1,20 @@
+//! The datastore of a running cluster, against a real API server.
+//!
+//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `setup-envtest` installs them. Without it these
+//! tests pass and say that they were skipped.
+
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod cluster;
+mod deployed;
+mod faults;
+mod follow;
+mod objects;
+mod program;
+mod proxy;
+mod rendering;
+mod server;
+mod standing;
+#[path = "../support/mod.rs"]
+mod support;
