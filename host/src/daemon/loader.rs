@@ -58,7 +58,7 @@ fn marks(group: &Group) -> Option<Vec<Mark>> {
 }
 
 /// Loads groups and looks after the daemons that read them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Loader {
     /// How.
     pub method: Method,
@@ -71,6 +71,11 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// Whether another loader tells the same BIRDs in the same way, be it with more or less patience.
+    pub fn tells_as(&self, other: &Self) -> bool {
+        self.method == other.method && self.sockets == other.sockets
+    }
+
     /// The control socket of the daemon that reads a group, if this loader uses one for it.
     pub fn socket(&self, group: &Group) -> Option<PathBuf> {
         let own = group.files.iter().any(|file| file.reload_cmd.is_some());
