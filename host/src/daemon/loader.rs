@@ -28,14 +28,14 @@ pub enum Method {
 pub struct Loaded {
     /// When it began.
     began: Instant,
-    /// The group's files as they were then; none for one that was not there.
-    files: Vec<Option<Mark>>,
+    /// The group's files as they were then, unless one of them was gone again.
+    files: Option<Vec<Mark>>,
 }
 
 impl Loaded {
     /// A load of a group that begins now.
     fn now(group: &Group) -> Self {
-        Self { began: Instant::now(), files: marks(group).collect() }
+        Self { began: Instant::now(), files: marks(group) }
     }
 
     /// Whether BIRD surely runs something that it read before this load. Only clocks that do not jump are asked: BIRD's own
@@ -48,16 +48,17 @@ impl Loaded {
 
     /// Whether the files of the group are those that were loaded.
     pub fn has_files_of(&self, group: &Group) -> bool {
-        marks(group).eq(self.files.iter().cloned())
+        self.files.is_some() && self.files == marks(group)
     }
 }
 
-fn marks(group: &Group) -> impl Iterator<Item = Option<Mark>> {
-    group.files.iter().map(|file| Mark::of(&file.dest).ok())
+/// The files of a group as they are now, if all are there.
+fn marks(group: &Group) -> Option<Vec<Mark>> {
+    group.files.iter().map(|file| Mark::of(&file.dest).ok()).collect()
 }
 
 /// Loads groups and looks after the daemons that read them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Loader {
     /// How.
     pub method: Method,
@@ -70,6 +71,11 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// Whether another loader tells the same BIRDs in the same way, be it with more or less patience.
+    pub fn tells_as(&self, other: &Self) -> bool {
+        self.method == other.method && self.sockets == other.sockets
+    }
+
     /// The control socket of the daemon that reads a group, if this loader uses one for it.
     pub fn socket(&self, group: &Group) -> Option<PathBuf> {
         let own = group.files.iter().any(|file| file.reload_cmd.is_some());

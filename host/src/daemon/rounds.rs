@@ -395,7 +395,7 @@ impl Rounds {
     fn adopt(&mut self, candidate: Candidate) {
         if let Some(settings) = candidate.settings {
             let now = Instant::now();
-            if settings.loader != self.settings.loader {
+            if !settings.loader.tells_as(&self.settings.loader) {
                 self.groups.doubt_all(now);
             }
             // The guard may have other limits.
