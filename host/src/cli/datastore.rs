@@ -14,7 +14,7 @@ use crate::syncer::{Syncer, read_once};
 /// Where objects are that are not in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Datastore {
-    /// The API of a running cluster.
+    // What a value says for itself would spread the help of every option over several lines.
     Kubernetes,
 }
 

@@ -196,8 +196,8 @@ async fn a_list_that_comes_slowly_is_read_to_its_end() {
     objects.extend((20..40).map(node));
     api.apply_all(&objects).await;
     let proxy = Proxy::start(api.server).await;
-    proxy.harm(1, |seen| seen.is_list("nodes"), Fault::Slow(20));
-    let answer = Duration::from_millis(250);
+    proxy.harm(1, |seen| seen.is_list("nodes"), Fault::Slow(60));
+    let answer = Duration::from_millis(1500);
     let begun = Instant::now();
     let mut followed =
         Followed::start(api.put(&proxy.kubeconfig()), settings(), Pace { answer, ..pace() }).await;

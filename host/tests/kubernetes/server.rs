@@ -33,14 +33,15 @@ pub(crate) struct Server {
 pub(crate) async fn server() -> Option<&'static Server> {
     static SERVER: OnceCell<Option<Server>> = OnceCell::const_new();
     let server = SERVER.get_or_init(|| async {
-        let parts = std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty())?;
-        Some(Server::start(Path::new(&parts)).await)
+        match std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()) {
+            Some(parts) => Some(Server::start(Path::new(&parts)).await),
+            None => {
+                skipped("KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver");
+                None
+            }
+        }
     });
-    let server = server.await.as_ref();
-    if server.is_none() {
-        skipped("KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver");
-    }
-    server
+    server.await.as_ref()
 }
 
 /// Says that something was skipped.
