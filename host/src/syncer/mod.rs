@@ -1,7 +1,6 @@
 //! Where objects come from: one file for each datastore, all behind [`Syncer`].
 
 pub mod files;
-mod known;
 pub mod kubernetes;
 mod once;
 mod watched;
@@ -16,7 +15,6 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::engine::Event;
 use crate::types::Name;
 
-pub use known::Known;
 pub use once::{OutOfSync, read_once};
 pub use watched::{Files, Workloads};
 
