@@ -78,7 +78,8 @@ fn only_programs_on_the_node_can_confirm() {
         answer.split(' ').nth(1).unwrap().to_owned()
     };
     let here = IpAddr::from([127, 0, 0, 1]);
-    assert_eq!(ask(here, "POST /confirm"), "200");
+    // What is to be confirmed is missing.
+    assert_eq!(ask(here, "POST /confirm"), "400");
     let Ok(own) = own else {
         println!("SKIPPED in part: this machine has no address but its loopback's");
         return;
