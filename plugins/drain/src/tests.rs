@@ -48,14 +48,14 @@ fn an_annotation_drains_a_node_too() {
     }
     // An annotation does not keep a cordoned node in service; the setting does.
     let both = node_a().with(ANNOTATED, "false").with(CORDONED, "true");
-    assert!(exports_marked("{}", &internal(), &both.clone()));
+    assert!(exports_marked("{}", &internal(), &both));
     assert!(!exports_marked(r#"{"cordoned": false}"#, &internal(), &both));
 }
 
 #[test]
 fn another_annotation_can_be_chosen() {
     let kv = node_a().with("/tailorbird/v1/node/a/annotations/tailorbird.io/leaving", "yes");
-    assert!(exports_marked(r#"{"annotation": "tailorbird.io/leaving"}"#, &internal(), &kv.clone()));
+    assert!(exports_marked(r#"{"annotation": "tailorbird.io/leaving"}"#, &internal(), &kv));
     assert!(!exports_marked("{}", &internal(), &kv));
     for key in ["", "drain", "tailorbird.io/", "example.com/drain", "tailorbird.io/a/b"] {
         let error = configure::<Drain>(&format!(r#"{{"annotation": "{key}"}}"#)).unwrap_err();
