@@ -47,16 +47,16 @@ fn an_annotation_drains_a_node_too() {
         assert_eq!(exports_marked("{}", &internal(), &node_a().with(ANNOTATED, value)), drains, "{value:?}");
     }
     // An annotation does not keep a cordoned node in service; the setting does.
-    let both = node_a().with(ANNOTATED, "false").with(CORDONED, "true");
-    assert!(exports_marked("{}", &internal(), &both));
-    assert!(!exports_marked(r#"{"cordoned": false}"#, &internal(), &both));
+    let both = || node_a().with(ANNOTATED, "false").with(CORDONED, "true");
+    assert!(exports_marked("{}", &internal(), &both()));
+    assert!(!exports_marked(r#"{"cordoned": false}"#, &internal(), &both()));
 }
 
 #[test]
 fn another_annotation_can_be_chosen() {
-    let kv = node_a().with("/tailorbird/v1/node/a/annotations/tailorbird.io/leaving", "yes");
-    assert!(exports_marked(r#"{"annotation": "tailorbird.io/leaving"}"#, &internal(), &kv));
-    assert!(!exports_marked("{}", &internal(), &kv));
+    let kv = || node_a().with("/tailorbird/v1/node/a/annotations/tailorbird.io/leaving", "yes");
+    assert!(exports_marked(r#"{"annotation": "tailorbird.io/leaving"}"#, &internal(), &kv()));
+    assert!(!exports_marked("{}", &internal(), &kv()));
     for key in ["", "drain", "tailorbird.io/", "example.com/drain", "tailorbird.io/a/b"] {
         let error = configure::<Drain>(&format!(r#"{{"annotation": "{key}"}}"#)).unwrap_err();
         assert!(error.contains("`annotation`") && error.contains("tailorbird.io/NAME"), "{error}");
