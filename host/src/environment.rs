@@ -93,7 +93,7 @@ pub fn bird_socket_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
 }
 
 /// A variable's value; an empty one is none.
-fn value<T>(
+pub(crate) fn value<T>(
     lookup: Lookup<'_>,
     variable: &'static str,
     parse: impl Fn(&str) -> Result<T, ValueError>,

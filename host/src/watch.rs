@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -26,7 +26,7 @@ pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, (u64, u64)>,
     ticks: Receiver<()>,
-    ticker: SyncSender<()>,
+    nudge: Nudge,
 }
 
 impl std::fmt::Debug for Watch {
@@ -53,37 +53,31 @@ impl Watch {
     pub fn new(roots: Vec<PathBuf>) -> Self {
         // One tick that has not been heard stands for any number.
         let (ticker, ticks) = sync_channel(1);
-        let send = ticker.clone();
-        let names = names(&roots);
-        let links = roots.clone();
+        let nudge = Nudge(ticker);
+        let (names, links, told) = (names(&roots), roots.clone(), nudge.clone());
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // A link may lead by way of what lies beside it, as in a ConfigMap: then all of that counts.
-            let names = names.as_deref().filter(|_| !links.iter().any(|root| root.is_symlink()));
-            if matters(&event, names)
-                && let Err(TrySendError::Disconnected(())) = send.try_send(())
-            {
-                // The watch is being dropped.
+            let beside = || matters(&event, None) && links.iter().any(|root| root.is_symlink());
+            if matters(&event, names.as_deref()) || beside() {
+                told.nudge();
             }
         });
         let watcher = watcher
             .inspect_err(|error| tracing::warn!("files are looked at from time to time only: {error}"))
             .ok();
-        let mut watch = Self { roots, watcher, watched: BTreeMap::new(), ticks, ticker };
+        let mut watch = Self { roots, watcher, watched: BTreeMap::new(), ticks, nudge };
         watch.refresh();
         watch
     }
 
     /// What tells this watch, from elsewhere, that something changed.
     pub fn nudge(&self) -> Nudge {
-        Nudge(self.ticker.clone())
+        self.nudge.clone()
     }
 
     /// Waits until something may have changed, at most for a time; whether something did.
     pub fn wait(&mut self, at_most: Duration) -> bool {
-        let changed = match self.ticks.recv_timeout(at_most) {
-            Ok(()) => true,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
-        };
+        let changed = self.ticks.recv_timeout(at_most).is_ok();
         self.refresh();
         changed
     }
@@ -131,7 +125,7 @@ impl Watch {
         }
         self.watched = now;
         // What happened between the last look and the new watches was told by nobody.
-        self.nudge().nudge();
+        self.nudge.nudge();
     }
 }
 

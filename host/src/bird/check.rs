@@ -59,6 +59,14 @@ impl Daemon {
         }
     }
 
+    /// The daemon that routes a family.
+    pub fn of(family: Family) -> Self {
+        match family {
+            Family::V4 => Daemon::Bird,
+            Family::V6 => Daemon::Bird6,
+        }
+    }
+
     /// The family that it routes.
     pub fn family(self) -> Family {
         match self {

@@ -19,7 +19,7 @@ use crate::manifest::{self, Source};
 use crate::pipeline::{self, Cause, Templates, Unrendered};
 use crate::plugin::PluginSet;
 use crate::policy::{CallError, OnError};
-use crate::resources::{Defaults, ObjectKey};
+use crate::resources::ObjectKey;
 use crate::syncer::files;
 use crate::types::Name;
 
@@ -63,12 +63,22 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
+        Self::open(&args.objects, args.datastore, args.node.clone(), &args.plugins)
+    }
+
+    /// Loads the plugins and reads the objects of a datastore; without one, those of files.
+    pub(super) fn open(
+        objects: &[PathBuf],
+        datastore: Option<Datastore>,
+        node: Name,
+        plugins: &PluginArgs,
+    ) -> anyhow::Result<Self> {
+        let plugins = plugins.load(&plugins.configuration()?.plugins)?;
         let lookup = |name: &str| std::env::var(name).ok();
-        let settings = environment::settings(args.node.clone(), &lookup)?;
+        let settings = environment::settings(node, &lookup)?;
         let status = environment::endpoint_status_folder(&lookup);
-        match args.datastore {
-            None => Self::read(&args.objects, Some(&status), settings, plugins),
+        match datastore {
+            None => Self::read(objects, Some(&status), settings, plugins),
             Some(datastore) => Self::read_from(datastore, &status, settings, plugins),
         }
     }
@@ -100,10 +110,7 @@ impl Cluster {
         let paths: Vec<PathBuf> = objects.iter().map(|path| standard_input(path)).collect();
         paths.iter().try_for_each(|path| require_manifests(path))?;
         let settings = Settings { published: plugins.published().into(), ..settings };
-        let defaults = Defaults {
-            published: settings.published.clone(),
-            ..Defaults::new(settings.secret_namespace.clone())
-        };
+        let defaults = settings.defaults();
         let mut engine = Engine::new(settings);
         let mut batch = engine.batch();
         let loaded = files::load_manifests(&paths, &defaults, &mut batch);

@@ -10,6 +10,7 @@ use crate::engine::{Engine, Settings};
 use crate::environment::{self, EnvironmentError};
 use crate::syncer::kubernetes::{self, Access, Pace, Place};
 use crate::syncer::{Syncer, read_once};
+use crate::types::ValueError;
 
 /// Where objects are that are not in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,14 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Datastore {
     /// The datastore that `DATASTORE_TYPE` names; Kubernetes when it names none.
     pub(super) fn from_environment(lookup: environment::Lookup<'_>) -> Result<Self, EnvironmentError> {
-        let variable = "DATASTORE_TYPE";
-        match lookup(variable) {
-            Some(value) if !matches!(value.as_str(), "" | "kubernetes") => {
-                let reason = "not a datastore that is read; write `kubernetes`, or leave it unset".to_owned();
-                Err(EnvironmentError { variable, value, reason })
-            }
-            _ => Ok(Datastore::Kubernetes),
-        }
+        let named = environment::value(lookup, "DATASTORE_TYPE", |text| match text {
+            "kubernetes" => Ok(Datastore::Kubernetes),
+            _ => Err(ValueError::new("not a datastore that is read; write `kubernetes`, or leave it unset")),
+        })?;
+        Ok(named.unwrap_or(Datastore::Kubernetes))
     }
 
     /// The sources of a node, for a daemon.

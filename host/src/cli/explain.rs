@@ -10,7 +10,6 @@ use super::cluster::Cluster;
 use super::output::{self, Exit, Format};
 use super::plugins::PluginArgs;
 use super::run::{HTTP, ask, ask_json};
-use crate::environment;
 use crate::explain::{Query, Topic};
 use crate::types::Name;
 
@@ -63,11 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn of_objects(args: &Args, node: Name, query: &Query) -> anyhow::Result<Exit> {
-    let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
-    let lookup = |name: &str| std::env::var(name).ok();
-    let settings = environment::settings(node, &lookup)?;
-    let status = environment::endpoint_status_folder(&lookup);
-    let mut cluster = Cluster::read(&args.objects, Some(&status), settings, plugins)?;
+    let mut cluster = Cluster::open(&args.objects, None, node, &args.plugins)?;
     cluster.report();
     cluster.require_node()?;
     let explanation = cluster.explain(query);

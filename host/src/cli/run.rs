@@ -20,7 +20,6 @@ use crate::delivery::Destination;
 use crate::engine::{Engine, Settings as EngineSettings};
 use crate::environment;
 use crate::pipeline::{Pipeline, Templates};
-use crate::resources::Defaults;
 use crate::syncer::{Files, Syncer, Workloads};
 use crate::types::Name;
 
@@ -71,13 +70,9 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
-    let defaults = Defaults {
-        published: settings.published.clone(),
-        ..Defaults::new(settings.secret_namespace.clone())
-    };
     let mut sources: Vec<Box<dyn Syncer>> = match args.objects.is_empty() {
         true => Datastore::from_environment(&lookup)?.sources(&settings)?,
-        false => vec![Box::new(Files::new(args.objects.clone(), defaults))],
+        false => vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))],
     };
     sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();

@@ -89,13 +89,21 @@ impl Role {
         }
     }
 
+    /// The list of the configuration that is about addresses in this role.
+    pub(crate) fn list(self) -> List {
+        match self {
+            Self::Cluster => List::Cluster,
+            Self::External => List::External,
+            Self::Ingress => List::LoadBalancer,
+        }
+    }
+
     /// Whether the configuration lets an address in this role be a route.
     pub(super) fn admits(self, ip: IpAddr, config: &Effective) -> bool {
-        let inside = |list: &[Prefix]| list.iter().any(|cidr| cidr.contains(ip));
+        let cidrs = self.list().prefixes(config);
         match self {
-            Self::Cluster => !config.cluster_ips.is_empty(),
-            Self::External => inside(&config.external_ips),
-            Self::Ingress => inside(&config.load_balancer_ips),
+            Self::Cluster => !cidrs.is_empty(),
+            Self::External | Self::Ingress => cidrs.iter().any(|cidr| cidr.contains(ip)),
         }
     }
 }

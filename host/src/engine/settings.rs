@@ -1,6 +1,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use crate::resources::Defaults;
 use crate::types::{KeyPattern, Name, Prefix};
 
 /// How the router id is found (`CALICO_ROUTER_ID`).
@@ -47,6 +48,11 @@ impl Settings {
             use_pod_cidr: false,
             published: Arc::default(),
         }
+    }
+
+    /// What objects are read with.
+    pub fn defaults(&self) -> Defaults {
+        Defaults { published: self.published.clone(), ..Defaults::new(self.secret_namespace.clone()) }
     }
 }
 

@@ -218,13 +218,7 @@ impl ViewWriter {
     pub(super) fn commit(self, view: &mut View, revision: u64) -> usize {
         let mut folders: FxHashSet<&str> = FxHashSet::default();
         for key in &self.touched {
-            let mut path = &**key;
-            while let Some(at) = path.rfind('/') {
-                path = &path[..at];
-                if !folders.insert(path) {
-                    break;
-                }
-            }
+            add_folders(key, &mut folders);
         }
         for path in folders {
             match view.revisions.get_mut(path) {
@@ -243,18 +237,25 @@ impl ViewWriter {
     }
 }
 
+/// Adds the folders of a key, all of them above one that is known.
+fn add_folders<'a>(key: &'a str, known: &mut FxHashSet<&'a str>) {
+    let mut path = key;
+    while let Some(at) = path.rfind('/') {
+        path = &path[..at];
+        if !known.insert(path) {
+            break;
+        }
+    }
+}
+
 /// Forgets the revisions of paths that hold nothing, so that they take no room for ever; who asks for one gets this
 /// revision, which costs another look and no change that is missed.
 fn forget(view: &mut View, revision: u64) {
     let mut there: FxHashSet<&str> = FxHashSet::default();
     for key in view.entries.keys() {
-        let mut path = &**key;
-        while there.insert(path) {
-            let Some(at) = path.rfind('/') else { break };
-            path = &path[..at];
-        }
+        there.insert(key);
+        add_folders(key, &mut there);
     }
-    there.insert("");
     let kept = view.revisions.iter().filter(|(path, _)| there.contains(&***path));
     view.revisions = kept.map(|(path, at)| (path.clone(), *at)).collect();
     (view.forgotten, view.removed) = (revision, 0);

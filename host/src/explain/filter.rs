@@ -1,5 +1,7 @@
 //! Who uses a BGPFilter, how it is called, and what follows when it cannot be used.
 
+use std::collections::BTreeSet;
+
 use super::peer::sessions_of;
 use super::{Found, Rule, State, family_name, nearest, object, place};
 use crate::engine::model::{CollectionId, Filter, FilterCall, FilterFunction, Item, Peer};
@@ -25,24 +27,19 @@ pub(super) fn explain(state: &State<'_>, name: &Name) -> Found {
         Family::ALL.into_iter().for_each(|family| functions(state, family, name, &mut found));
     }
     let sessions = uses(state, name, &mut found);
-    for peer in state.engine.peers_with_filter(name.as_str()) {
-        let used = Family::ALL.into_iter().any(|family| {
-            sessions_of(state.snapshot(), family)
-                .any(|session| session.origin.bgp_peer.as_ref() == Some(peer))
-        });
-        if !used {
-            let text = "names it, and leads to no session on this node";
-            found.push(Rule::FilterUnused, object(Kind::BgpPeer, peer), text);
-        }
+    let all = Family::ALL.into_iter().flat_map(|family| sessions_of(state.snapshot(), family));
+    let used: BTreeSet<&Name> = all.filter_map(|session| session.origin.bgp_peer.as_ref()).collect();
+    for peer in state.engine.peers_with_filter(name.as_str()).filter(|peer| !used.contains(*peer)) {
+        let text = "names it, and leads to no session on this node";
+        found.push(Rule::FilterUnused, object(Kind::BgpPeer, peer), text);
     }
     if sessions == 0 {
         let text =
             "no session of this node uses it; the functions of every BGPFilter are written, used or not";
         found.push(Rule::FilterUnused, of, text);
     }
-    let reports: Vec<_> =
-        state.engine.reports_on(name.as_str()).filter(|r| r.error.object.kind == Kind::BgpFilter).collect();
-    found.reports(reports.into_iter());
+    let reports = state.engine.reports_on(name.as_str());
+    found.reports(reports.filter(|report| report.error.object.kind == Kind::BgpFilter));
     let whole = if malformed { ", and cannot be used" } else { "" };
     found.summary = format!(
         "there is a BGPFilter {name}{whole}; {sessions} session{} of node {} use{} it",
@@ -68,13 +65,18 @@ fn missing(state: &State<'_>, name: &Name, found: &mut Found) {
     }
 }
 
-/// The functions of a family.
-fn functions(state: &State<'_>, family: Family, name: &Name, found: &mut Found) {
+/// The functions that a filter became in a family, if it has any there.
+fn rendered<'a>(state: &State<'a>, family: Family, name: &Name) -> Option<&'a Filter> {
     let filters = &state.snapshot().model(family).collection(CollectionId::Filters).items;
-    let filter = filters.get(name.as_str()).and_then(|item| match &**item {
+    match &**filters.get(name.as_str())? {
         Item::Filter(filter) => Some(filter),
         _ => None,
-    });
+    }
+}
+
+/// The functions of a family.
+fn functions(state: &State<'_>, family: Family, name: &Name, found: &mut Found) {
+    let filter = rendered(state, family, name);
     let of = || object(Kind::BgpFilter, name);
     let Some(filter) = filter else {
         found.push(Rule::FilterUnused, of(), format!("it has no rules for {}", family_name(family)));
@@ -112,11 +114,7 @@ fn function_in_words(family: Family, way: &str, function: &FilterFunction, writt
 fn uses(state: &State<'_>, name: &Name, found: &mut Found) -> usize {
     let mut count = 0;
     for family in Family::ALL {
-        let filters = &state.snapshot().model(family).collection(CollectionId::Filters).items;
-        let filter = filters.get(name.as_str()).and_then(|item| match &**item {
-            Item::Filter(filter) => Some(filter),
-            _ => None,
-        });
+        let filter = rendered(state, family, name);
         for session in sessions_of(state.snapshot(), family) {
             if !session.origin.filters.contains(name) {
                 continue;

@@ -10,14 +10,17 @@ mod route;
 mod rule;
 mod text;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use crate::bird::check::Daemon;
 use crate::engine::selector::Selector;
-use crate::engine::{Engine, Report, Snapshot};
+use crate::engine::{Engine, Report, Severity, Snapshot};
 use crate::policy::{Overlay, Told};
 use crate::resources::{Kind, Labels, ObjectKey};
 use crate::types::{Family, Name, Prefix, ValueError};
@@ -146,7 +149,7 @@ pub struct Place {
 }
 
 /// A reason: a rule, the object that it is about, and what follows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Reason {
     /// The rule.
     pub rule: Rule,
@@ -242,12 +245,14 @@ struct Found {
     summary: String,
     places: Vec<Place>,
     because: Vec<Reason>,
+    /// Those in `because`.
+    known: FxHashSet<Reason>,
 }
 
 impl Found {
     fn push(&mut self, rule: Rule, object: impl Into<Option<String>>, text: impl Into<String>) {
         let reason = Reason { rule, object: object.into(), text: text.into() };
-        if !self.because.contains(&reason) {
+        if self.known.insert(reason.clone()) {
             self.because.push(reason);
         }
     }
@@ -257,6 +262,19 @@ impl Found {
         for report in reports {
             self.push(Rule::Report, report.error.object.to_string(), words(report));
         }
+    }
+
+    /// Adds what is wrong with the objects of these kinds that were named; when what was asked about is absent, also with
+    /// any that was left out, for it could have led there.
+    fn reports_of(&mut self, state: &State<'_>, kinds: &[Kind]) {
+        let named: BTreeSet<String> =
+            self.because.iter().filter_map(|reason| reason.object.clone()).collect();
+        let absent = !self.present;
+        self.reports(state.engine.reports().filter(|report| {
+            let key = &report.error.object;
+            let lost = absent && report.severity == Severity::LeftOut;
+            kinds.contains(&key.kind) && (lost || named.contains(&key.to_string()))
+        }));
     }
 
     /// Takes out what is too much of one kind, and says how much that was.
@@ -301,10 +319,7 @@ fn plugin_object(name: &str) -> String {
 
 /// The file of a family's daemon, by the end of its name.
 fn place(family: Family, end: &str, name: impl Into<String>) -> Place {
-    let daemon = match family {
-        Family::V4 => "bird",
-        Family::V6 => "bird6",
-    };
+    let daemon = Daemon::of(family).program();
     Place { daemon, file: format!("{daemon}{end}.cfg"), name: name.into() }
 }
 
@@ -319,11 +334,16 @@ fn family_name(family: Family) -> &'static str {
 /// The labels that a selector mentions, with their values: `rack is "r2", zone is not set`.
 fn labels_of(selector: &str, labels: &Labels) -> String {
     let Ok(selector) = Selector::parse(selector) else { return String::new() };
-    let values = selector.mentions().map(|label| match labels.get(label) {
+    let values = selector.mentions().map(|label| label_in_words(label, labels));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// A label with its value.
+fn label_in_words(label: &str, labels: &Labels) -> String {
+    match labels.get(label) {
         Some(value) => format!("{label} is {value:?}"),
         None => format!("{label} is not set"),
-    });
-    values.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Names in a list, at most so many of them.

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::{in_words, sessions_of};
+use super::route::excluded;
 use super::{
-    Found, MAX_ALIKE, Rule, State, family_name, nearest, node_object, object, peer, place, plugin_object,
+    Found, MAX_ALIKE, Rule, State, family_name, label_in_words, nearest, node_object, object, peer, place,
+    plugin_object,
 };
 use crate::engine::selector::Selector;
-use crate::engine::{EXCLUDE_LABEL, Node, Presence};
+use crate::engine::{Node, Presence};
 use crate::resources::{Kind, RemoteEnd, Scope};
 use crate::types::{Family, Name};
 
@@ -104,7 +106,7 @@ fn facts(state: &State<'_>, name: &Name, node: &Node, found: &mut Found) {
     found.push(Rule::NodeAs, of.clone(), format!("{as_number}; {port}{own}"));
     if let Some(id) = node.cluster_id() {
         let text = format!("it is a route reflector with the cluster id {id}, and so not in the mesh");
-        found.push(Rule::Reflector, of.clone(), text);
+        found.push(Rule::Reflector, of, text);
     }
     if let Some((plugin, id)) = state.told.and_then(|told| told.cluster_id()).filter(|_| state.is_this(name))
     {
@@ -115,8 +117,7 @@ fn facts(state: &State<'_>, name: &Name, node: &Node, found: &mut Found) {
         found.push(Rule::PluginChanged, plugin_object(plugin), text);
     }
     if state.is_this(name) && state.engine.is_excluded() {
-        let text = format!("its label {EXCLUDE_LABEL} is \"true\", so it originates no route for Services");
-        found.push(Rule::NodeExcluded, of, text);
+        excluded(state, found);
     }
 }
 
@@ -139,10 +140,7 @@ fn labels(state: &State<'_>, name: &Name, node: &Node, found: &mut Found) {
         }
     }
     for (label, peers) in mentioned {
-        let value = match node.labels().get(&*label) {
-            Some(value) => format!("{label} is {value:?}"),
-            None => format!("{label} is not set"),
-        };
+        let value = label_in_words(&label, node.labels());
         let of = super::list(peers, 5);
         found.push(Rule::NodeLabels, node_object(name), format!("{value}; mentioned by BGPPeer {of}"));
     }

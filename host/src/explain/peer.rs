@@ -4,9 +4,9 @@ mod misses;
 
 use std::net::IpAddr;
 
-use super::{Found, Rule, State, family_name, list, node_object, object, place, plugin_object, words};
+use super::{Found, Rule, State, family_name, list, node_object, object, place, plugin_object};
 use crate::engine::model::{CollectionId, Item, Peer};
-use crate::engine::{Claimant, NoMesh, NoSession, Node, Pass, PasswordState, Severity, Snapshot};
+use crate::engine::{Claimant, NoMesh, NoSession, Node, Pass, PasswordState, Snapshot};
 use crate::policy::SessionSaid;
 use crate::resources::{BgpPeer, Kind, ObjectKey, RemoteEnd, Scope};
 use crate::types::{Family, Name, SecretKeyRef};
@@ -42,7 +42,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
     for session in sessions {
         filters(state, family, &session.origin.filters, &mut found);
     }
-    reports(state, &mut found);
+    found.reports_of(state, &[Kind::BgpPeer, Kind::CalicoNode, Kind::KubeNode, Kind::Workload]);
     found
 }
 
@@ -343,20 +343,6 @@ fn filters(state: &State<'_>, family: Family, names: &[Name], found: &mut Found)
             format!("{}, {}", call("import", &import), call("export", &export))
         };
         found.push(Rule::Filter, object(Kind::BgpFilter, name), text);
-    }
-}
-
-/// What is wrong with the objects that were named; when there is no session, also with any that could have led to one.
-fn reports(state: &State<'_>, found: &mut Found) {
-    let named: Vec<String> = found.because.iter().filter_map(|reason| reason.object.clone()).collect();
-    let kinds = [Kind::BgpPeer, Kind::CalicoNode, Kind::KubeNode, Kind::Workload];
-    for report in state.engine.reports() {
-        let key = &report.error.object;
-        let object = key.to_string();
-        let lost = !found.present && report.severity == Severity::LeftOut && kinds.contains(&key.kind);
-        if lost || (kinds.contains(&key.kind) && named.contains(&object)) {
-            found.push(Rule::Report, object, words(report));
-        }
     }
 }
 

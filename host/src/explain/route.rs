@@ -4,11 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{Found, Rule, State, list, node_object, object, place, plugin_object, words};
+use super::{Found, Rule, State, list, node_object, object, place, plugin_object};
 use crate::engine::model::{CollectionId, Item, RouteOrigin, Snapshot};
-use crate::engine::{
-    Advertised, EXCLUDE_LABEL, List, NoBlock, NoRange, NotAdvertised, Role, ServiceKey, Severity,
-};
+use crate::engine::{Advertised, EXCLUDE_LABEL, List, NoBlock, NoRange, NotAdvertised, Role, ServiceKey};
 use crate::policy::RouteSaid;
 use crate::resources::{BlockState, Kind, ObjectKey, Service, TrafficPolicy};
 use crate::types::{Family, Prefix};
@@ -55,7 +53,7 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
         );
         found.push(Rule::Unknown, None, text);
     }
-    reports(state, &mut found);
+    found.reports_of(state, &[Kind::Service, Kind::EndpointSlice, Kind::BlockAffinity]);
     let this = state.this();
     found.summary = match (found.present, around.first()) {
         (true, _) if here.iter().all(|(_, item)| matches!(item.item, Item::Gateway(_))) => {
@@ -266,7 +264,8 @@ fn near_ranges(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
     }
 }
 
-fn excluded(state: &State<'_>, found: &mut Found) {
+/// That this node originates no route for Services.
+pub(super) fn excluded(state: &State<'_>, found: &mut Found) {
     let text = format!("its label {EXCLUDE_LABEL} is \"true\", so it originates no route for Services");
     found.push(Rule::NodeExcluded, node_object(state.this()), text);
 }
@@ -326,11 +325,7 @@ fn role_field(role: Role) -> &'static str {
 }
 
 fn outside(state: &State<'_>, role: Role, ip: IpAddr) -> String {
-    let (list_of, at) = match role {
-        Role::Cluster => (List::Cluster, field(List::Cluster)),
-        Role::External => (List::External, field(List::External)),
-        Role::Ingress => (List::LoadBalancer, field(List::LoadBalancer)),
-    };
+    let (list_of, at) = (role.list(), field(role.list()));
     let cidrs: Vec<_> =
         state.engine.ranges().filter(|(list, ..)| *list == list_of).map(|(_, cidr, _)| cidr).collect();
     let what = role_field(role);
@@ -460,20 +455,5 @@ fn rest(state: &State<'_>, net: IpNet, found: &mut Found) {
         let text =
             format!("lies inside {}: routes to it that come by BGP never enter the kernel", reject.prefix);
         found.push(Rule::NotProgrammed, configuration(state, reject.prefix), text);
-    }
-}
-
-/// What is wrong with the objects that were named; when the prefix is absent, also with any that could have led to it.
-fn reports(state: &State<'_>, found: &mut Found) {
-    let named: Vec<String> = found.because.iter().filter_map(|reason| reason.object.clone()).collect();
-    let kinds = [Kind::Service, Kind::EndpointSlice, Kind::BlockAffinity];
-    let reports = state.engine.reports().filter(|report| {
-        let key = &report.error.object;
-        let lost = !found.present && report.severity == Severity::LeftOut && kinds.contains(&key.kind);
-        lost || (kinds.contains(&key.kind) && named.contains(&key.to_string()))
-    });
-    let reports: Vec<_> = reports.collect();
-    for report in reports {
-        found.push(Rule::Report, report.error.object.to_string(), words(report));
     }
 }

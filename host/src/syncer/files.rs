@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::engine::{Batch, Event};
 use crate::manifest::{self, Entry, Source};
+use crate::regular;
 use crate::resources::{Defaults, Kind, ObjectKey, Parsed, parse_workload};
 
 /// What a reading of files met.
@@ -47,7 +49,7 @@ fn has_place(parsed: &Parsed) -> bool {
 }
 
 /// The most that a status file may hold, in bytes.
-const MAX_STATUS_FILE: u64 = 1 << 20;
+const MAX_STATUS_FILE: usize = 1 << 20;
 
 /// Reads the status files of local workloads; a folder that is not there holds none.
 ///
@@ -93,17 +95,16 @@ pub(super) fn read_workload(path: &Path) -> Result<Option<(String, Vec<u8>)>, St
 }
 
 fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        // It was renamed or removed since the folder was listed.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot be read: {error}")),
-    };
-    if !metadata.is_file() {
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         return Ok(None);
     }
-    if metadata.len() > MAX_STATUS_FILE {
-        return Err(format!("is larger than the {MAX_STATUS_FILE} bytes that a status file may hold"));
+    match regular::read(path, MAX_STATUS_FILE) {
+        Ok(bytes) => Ok(Some(bytes)),
+        // It was renamed or removed since the folder was listed.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            Err(format!("is larger than the {MAX_STATUS_FILE} bytes that a status file may hold"))
+        }
+        Err(error) => Err(format!("cannot be read: {error}")),
     }
-    fs::read(path).map(Some).map_err(|error| format!("cannot be read: {error}"))
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+use crate::watch::Stamp;
 
 /// The symbolic links that are followed to a file, as the system does.
 const LINKS: usize = 40;
@@ -11,14 +12,7 @@ const LINKS: usize = 40;
 /// A file as it was: itself, and the symbolic links on the way to it. Two marks are equal when nothing of it was written,
 /// replaced or renamed between them. Nothing else can be told from them, so no clock that jumps matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark(Vec<Part>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
-    file: (u64, u64),
-    length: u64,
-    changed: (i64, i64),
-}
+pub struct Mark(Vec<Stamp>);
 
 impl Mark {
     /// The file as it is now.
@@ -31,10 +25,10 @@ impl Mark {
         let mut path = std::path::absolute(file)?;
         for _ in 0..=LINKS {
             let Some(link) = first_link(&path)? else {
-                parts.push(part(&path)?);
+                parts.push(Stamp::from(&fs::symlink_metadata(&path)?));
                 return Ok(Self(parts));
             };
-            parts.push(part(&link)?);
+            parts.push(Stamp::from(&fs::symlink_metadata(&link)?));
             let target = link.parent().unwrap_or(Path::new("/")).join(fs::read_link(&link)?);
             let rest = path.strip_prefix(&link).map_err(io::Error::other)?;
             path = if rest.as_os_str().is_empty() { target } else { target.join(rest) };
@@ -56,13 +50,4 @@ fn first_link(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
-}
-
-fn part(path: &Path) -> io::Result<Part> {
-    let meta = fs::symlink_metadata(path)?;
-    Ok(Part {
-        file: (meta.dev(), meta.ino()),
-        length: meta.len(),
-        changed: (meta.ctime(), meta.ctime_nsec()),
-    })
 }

@@ -69,7 +69,7 @@ pub(super) fn forward_pass(
     selectors: &Selectors,
 ) -> Result<Pass, NotSelected> {
     in_scope(spec, context.settings.node.as_str(), selectors)?;
-    Ok(if spec.peer.scope == Scope::Global { Pass::Global } else { Pass::Node })
+    Ok(spec.pass())
 }
 
 /// The families of the reverse peerings that this node has of a BGPPeer, if it is a remote end of it.

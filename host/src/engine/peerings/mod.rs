@@ -99,6 +99,13 @@ struct Spec {
     reverse: bool,
 }
 
+impl Spec {
+    /// The pass of its forward peerings, wherever they are.
+    fn pass(&self) -> Pass {
+        if self.peer.scope == Scope::Global { Pass::Global } else { Pass::Node }
+    }
+}
+
 /// What the peer engine reads.
 pub(super) struct Context<'a> {
     pub(super) settings: &'a Settings,
@@ -519,8 +526,7 @@ impl Peerings {
 
     /// The pass of a BGPPeer's forward peerings, wherever they are.
     pub(super) fn forward_unit(&self, peer: &Name, remote: Text) -> Owner {
-        let global = self.specs.get(peer).is_some_and(|spec| spec.peer.scope == Scope::Global);
-        let pass = if global { Pass::Global } else { Pass::Node };
+        let pass = self.specs.get(peer).map_or(Pass::Node, Spec::pass);
         Owner { pass, peer: peer.clone(), remote }
     }
 

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use super::Syncer;
 use crate::engine::Settings;
-use crate::resources::{Defaults, Kind};
+use crate::resources::Kind;
 use collection::Collection;
 use groups::Groups;
 use source::{Collections, Secrets};
@@ -49,10 +49,7 @@ pub fn sources(
     group: Option<CalicoGroup>,
     pace: Pace,
 ) -> Vec<Box<dyn Syncer>> {
-    let defaults = Defaults {
-        published: settings.published.clone(),
-        ..Defaults::new(settings.secret_namespace.clone())
-    };
+    let defaults = settings.defaults();
     let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
     let whole = [
         Kind::KubeNode,

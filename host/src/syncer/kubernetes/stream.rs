@@ -16,6 +16,7 @@ use super::object::{Change, read_event, read_item};
 use super::pace::{Backoff, Pace, chance};
 use crate::manifest::MAX_OBJECT_BYTES;
 use crate::resources::Defaults;
+use crate::syncer::Stopped;
 
 /// What all streams of a cluster share.
 #[derive(Debug)]
@@ -42,9 +43,6 @@ pub(super) enum Note {
     /// Something that somebody has to set right, while what was told stands.
     Problem(Option<String>),
 }
-
-/// Nobody listens any more.
-pub(super) struct Stopped;
 
 /// How many objects are told at once at most.
 const TOLD_AT_ONCE: usize = 256;
