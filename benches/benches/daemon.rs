@@ -20,13 +20,12 @@ use tailorbird::daemon::loader::{Loader, Method};
 use tailorbird::daemon::schedule::Timing;
 use tailorbird::daemon::{self, Parts, Settings};
 use tailorbird::delivery::Destination;
-use tailorbird::engine::{Engine, Event, Settings as EngineSettings};
+use tailorbird::engine::{Engine, Settings as EngineSettings};
 use tailorbird::pipeline::{Pipeline, Templates};
 use tailorbird::plugin::PluginSet;
-use tailorbird::resources::{ObjectKey, Parsed, Resource};
 use tailorbird::syncer::{Syncer, Update, Updates};
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec};
+use tailorbird_bench::{Change, ClusterSpec, event, median};
 use tokio::sync::mpsc;
 
 /// The allocator of the `tailorbird` command.
@@ -100,10 +99,6 @@ impl Syncer for Feed {
     }
 }
 
-fn event((key, resource): (ObjectKey, Resource)) -> Update {
-    Update::Event(Event::Upsert(Parsed { key, resource: Ok(resource), warnings: Vec::new() }))
-}
-
 /// The daemon of a cluster's first node, in a thread; it ends with the process.
 fn start(
     spec: &ClusterSpec,
@@ -140,7 +135,7 @@ fn start(
             std::process::exit(1);
         }
     });
-    let mut updates: Vec<Update> = spec.objects().map(event).collect();
+    let mut updates: Vec<Update> = spec.objects().map(|object| Update::Event(event(object))).collect();
     updates.push(Update::InSync);
     tell.send(updates)?;
     Ok(tell)
@@ -183,12 +178,6 @@ fn floor(texts: &[Vec<u8>; 2], folder: &Path) -> anyhow::Result<Duration> {
     Ok(begin.elapsed())
 }
 
-/// The middle of an odd number of times, in milliseconds.
-fn middle(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1000.0
-}
-
 /// One node's addresses change: from the event to both groups in place.
 fn change(checker: &str) -> anyhow::Result<()> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
@@ -226,7 +215,7 @@ fn change(checker: &str) -> anyhow::Result<()> {
         let before = versions(&out);
         let changed = spec.change(Change::NodeAddress(1), u32::try_from(round)?).context("node 1")?;
         let begin = Instant::now();
-        tell.send(vec![event(changed)])?;
+        tell.send(vec![Update::Event(event(changed))])?;
         wait(&out, &before)?;
         let took = begin.elapsed();
         // What is left of this round must not fall into the next measurement.
@@ -238,7 +227,8 @@ fn change(checker: &str) -> anyhow::Result<()> {
             whole.push(took);
         }
     }
-    let [disk, whole, checks] = [disk, whole, checks].map(middle);
+    let [disk, whole, checks] =
+        [disk, whole, checks].map(|mut times| median(&mut times).as_secs_f64() * 1000.0);
     println!(
         "change/{NODES} with {checker}: {whole:.1} ms from the event to the files in place; the disk alone {disk:.1} ms for \
          {bytes} bytes, so {:.2} times that; the checks alone {checks:.1} ms, {:.0} % of the whole",

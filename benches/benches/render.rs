@@ -13,19 +13,15 @@ use criterion::{
 use tailorbird::engine::{Engine, Event, Settings};
 use tailorbird::manifest::{Entry, Format, read_from};
 use tailorbird::render::{Renderer, Rendering, built_in};
-use tailorbird::resources::{Defaults, ObjectKey, Parsed, Resource};
+use tailorbird::resources::Defaults;
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec, write_yaml};
+use tailorbird_bench::{Change, ClusterSpec, event, write_yaml};
 
 /// The allocator of the `tailorbird` command.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SIZES: [u32; 2] = [500, 5_000];
-
-fn event((key, resource): (ObjectKey, Resource)) -> Event {
-    Event::Upsert(Parsed { key, resource: Ok(resource), warnings: Vec::new() })
-}
 
 fn name(spec: &ClusterSpec) -> Name {
     spec.node_name(0).parse().expect("a node's name is a name")

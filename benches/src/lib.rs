@@ -16,6 +16,11 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
+use tailorbird::engine::Event;
+use tailorbird::resources::{ObjectKey, Parsed, Resource};
+
 pub use change::Change;
 pub use manifest::manifest;
 pub use write::{write_json, write_json_lines, write_yaml};
@@ -160,4 +165,15 @@ impl ClusterSpec {
         let pools = u64::from(self.pools.max(1));
         u32::try_from(blocks.div_ceil(pools).max(1024).next_power_of_two()).unwrap_or(u32::MAX)
     }
+}
+
+/// The event that an object is there as it is now.
+pub fn event((key, resource): (ObjectKey, Resource)) -> Event {
+    Event::Upsert(Parsed { key, resource: Ok(resource), warnings: Vec::new() })
+}
+
+/// The middle of some times, of an even number the upper one of both; zero of none. They are sorted afterwards.
+pub fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -7,37 +7,17 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use support::bird::Birds;
 use support::cases::{Case, Step, cases};
+use support::rendered::{self, Files, renderer};
 use support::tokens;
 use tailorbird::engine::Engine;
-use tailorbird::render::{Renderer, built_in};
 use tailorbird::types::Name;
 
-fn render(engine: &Engine, renderer: &mut Renderer) -> BTreeMap<String, String> {
-    let rendering = renderer.render(engine.snapshot());
-    let files = rendering.files.into_iter().map(|file| {
-        let file = file.unwrap_or_else(|error| panic!("{error}"));
-        (file.dest.file_name().unwrap().to_str().unwrap().to_owned(), file.text.to_string())
-    });
-    files.collect()
-}
-
-fn renderer(node: &Name) -> Renderer {
-    Renderer::new(built_in(node).into_iter().map(|resource| resource.unwrap()).collect())
-}
-
 /// Compares what is rendered after a step; the differences go to `failures`.
-fn compare(
-    case: &Case,
-    step: &Step,
-    files: &BTreeMap<String, String>,
-    how: &str,
-    failures: &mut Vec<String>,
-) -> usize {
+fn compare(case: &Case, step: &Step, files: &Files, how: &str, failures: &mut Vec<String>) -> usize {
     let folder = case.folder.join(&step.expect);
     let name = case.folder.file_name().unwrap().to_str().unwrap();
     let mut compared = 0;
@@ -64,13 +44,13 @@ fn every_case_is_equal_token_by_token() {
         let mut incremental = renderer(&node);
         for (index, step) in case.file.step.iter().enumerate() {
             incremental.note(&case.apply(&mut engine, step));
-            let files = render(&engine, &mut incremental);
+            let files = rendered::files(&mut incremental, engine.snapshot());
             compared += compare(&case, step, &files, "step by step", &mut failures);
             let mut scratch = Engine::new(case.settings(&node));
             for step in &case.file.step[..=index] {
                 case.apply(&mut scratch, step);
             }
-            let from_scratch = render(&scratch, &mut renderer(&node));
+            let from_scratch = rendered::files(&mut renderer(&node), scratch.snapshot());
             assert_eq!(files, from_scratch, "{}: incremental and from scratch", case.folder.display());
             steps += 1;
         }
@@ -88,24 +68,18 @@ fn bird_accepts_every_case_on_every_node() {
     };
     let (mut failures, mut sets) = (Vec::new(), 0);
     for case in cases() {
-        let mut nodes = vec![case.file.node.parse::<Name>().unwrap()];
-        let mut index = 0;
-        while index < nodes.len() {
-            let node = nodes[index].clone();
-            let mut engine = Engine::new(case.settings(&node));
-            let mut renderer = renderer(&node);
+        case.on_every_node(|node| {
+            let mut engine = Engine::new(case.settings(node));
+            let mut renderer = renderer(node);
             for step in &case.file.step {
                 renderer.note(&case.apply(&mut engine, step));
             }
-            if index == 0 {
-                nodes.extend(engine.node_names().filter(|other| **other != node).cloned());
-            }
             sets += 1;
-            if let Err(words) = birds.check(&render(&engine, &mut renderer)) {
+            if let Err(words) = birds.check(&rendered::files(&mut renderer, engine.snapshot())) {
                 failures.push(format!("{} on {node}: {words}", case.folder.display()));
             }
-            index += 1;
-        }
+            engine
+        });
     }
     println!("{sets} sets checked, {} refused", failures.len());
     assert!(failures.is_empty(), "{}", failures.join("\n"));

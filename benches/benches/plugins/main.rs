@@ -19,9 +19,9 @@ use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::policy::Overlay;
 use tailorbird::render::{Renderer, SharedCalls, load_with, plugin_functions};
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec};
+use tailorbird_bench::{Change, ClusterSpec, event, median};
 
-use scene::{Scene, event};
+use scene::Scene;
 
 /// The allocator of the `tailorbird` command.
 #[global_allocator]
@@ -75,11 +75,6 @@ impl Turns {
     fn medians(mut self) -> (Duration, Duration) {
         (median(&mut self.without), median(&mut self.with))
     }
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// What was made, and the time that it took; to throw it away is not part of that.

@@ -10,9 +10,9 @@ use tailorbird::engine::{CollectionId, Engine, Event, Item, Settings, Snapshot};
 use tailorbird::pipeline::{Pipeline, Rendered, Templates};
 use tailorbird::plugin::PluginSet;
 use tailorbird::render;
-use tailorbird::resources::{Labels, ObjectKey, Parsed, Resource, ServiceFacts};
+use tailorbird::resources::{Labels, ObjectKey, Resource, ServiceFacts};
 use tailorbird::types::{Family, Name};
-use tailorbird_bench::{Change, ClusterSpec};
+use tailorbird_bench::{Change, ClusterSpec, event};
 
 /// What the functions of `net` are used for: a line for each session and block.
 const PROBES: [&str; 2] = [
@@ -61,10 +61,6 @@ fn settings(reflectors: Value) -> Value {
             "team-13": { "advertise": false },
         } },
     })
-}
-
-pub(crate) fn event((key, resource): (ObjectKey, Resource)) -> Event {
-    Event::Upsert(Parsed { key, resource: Ok(resource), warnings: Vec::new() })
 }
 
 /// The engine of node 0, which publishes what the plugins may read.

@@ -1,20 +1,16 @@
 //! A cluster as one node sees it: YAML goes in, files come out.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use tailorbird::engine::{Changes, Engine, Event, Settings, Severity};
 use tailorbird::environment;
 use tailorbird::manifest::{self, Entry, Format};
-use tailorbird::render::{Renderer, built_in};
+use tailorbird::render::Renderer;
 use tailorbird::resources::{Defaults, Kind, ObjectKey, Parsed, parse_workload};
-use tailorbird::types::Name;
 
 use crate::support::bird::Birds;
+use crate::support::rendered::{Files, files, renderer};
 use crate::support::tokens;
-
-/// Files by name.
-pub(crate) type Files = BTreeMap<String, String>;
 
 /// The engine and the renderer of one node.
 pub(crate) struct Cluster {
@@ -85,7 +81,7 @@ pub(crate) trait Look {
 
 impl Look for Cluster {
     fn files(&mut self) -> Files {
-        files(&self.engine, &mut self.renderer)
+        files(&mut self.renderer, self.engine.snapshot())
     }
 }
 
@@ -216,21 +212,6 @@ pub(crate) fn key(kind: Kind, name: &str) -> ObjectKey {
         _ => None,
     };
     ObjectKey { kind, namespace, name: name.parse().unwrap() }
-}
-
-/// A renderer of the built-in set.
-pub(crate) fn renderer(node: &Name) -> Renderer {
-    Renderer::new(built_in(node).into_iter().map(|resource| resource.unwrap()).collect())
-}
-
-/// All files of an engine's snapshot.
-pub(crate) fn files(engine: &Engine, renderer: &mut Renderer) -> Files {
-    let rendering = renderer.render(engine.snapshot());
-    let files = rendering.files.into_iter().map(|file| {
-        let file = file.unwrap_or_else(|error| panic!("{error}"));
-        (file.dest.file_name().unwrap().to_str().unwrap().to_owned(), file.text.to_string())
-    });
-    files.collect()
 }
 
 /// BIRD's text as tokens with one blank between them, comments left out.

@@ -12,7 +12,8 @@ use tailorbird::environment;
 use tailorbird::resources::Defaults;
 use tailorbird::syncer::files;
 
-use crate::cluster::{Cluster, Files, Look, birds};
+use crate::cluster::{Cluster, Look, birds};
+use crate::support::rendered::Files;
 
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

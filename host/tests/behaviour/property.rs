@@ -7,7 +7,8 @@ use proptest::test_runner::{Config, FileFailurePersistence};
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::resources::ObjectKey;
 
-use crate::cluster::{Files, birds, files, renderer};
+use crate::cluster::birds;
+use crate::support::rendered::{Files, files, renderer};
 use crate::universe::{Happening, happening, settings};
 
 /// What happens, and whether the batch ends with it.
@@ -173,10 +174,10 @@ fn check_increments(settings: &Settings, history: &History) -> Result<(), TestCa
         let scratch = from_scratch(settings, now.values().copied());
         compare(&what, &engine, &scratch)?;
 
-        let rendered = files(&engine, &mut incremental);
+        let rendered = files(&mut incremental, engine.snapshot());
         // A fresh renderer compiles every template, so not every batch gets one.
         if index + 1 == all.len() {
-            let fresh = files(&scratch, &mut renderer(&settings.node));
+            let fresh = files(&mut renderer(&settings.node), scratch.snapshot());
             compare_files(&format!("{what}, a fresh renderer"), &rendered, &fresh)?;
         }
 
@@ -204,7 +205,7 @@ fn check_order(settings: &Settings, history: &History, seed: u64) -> Result<(), 
             incremental.note(&changes);
         }
         if seed.rotate_left(at as u32).is_multiple_of(3) {
-            files(&each, &mut incremental);
+            files(&mut incremental, each.snapshot());
         }
     }
     compare("all at once and one by one", &one, &each)?;
@@ -213,8 +214,8 @@ fn check_order(settings: &Settings, history: &History, seed: u64) -> Result<(), 
         other.apply(batch.iter().map(|happening| happening.event()));
     }
     compare("another order", &one, &other)?;
-    let fresh = files(&one, &mut renderer(&settings.node));
-    compare_files("another order", &fresh, &files(&each, &mut incremental))
+    let fresh = files(&mut renderer(&settings.node), one.snapshot());
+    compare_files("another order", &fresh, &files(&mut incremental, each.snapshot()))
 }
 
 proptest! {
@@ -239,7 +240,7 @@ proptest! {
     fn bird_accepts_every_history(settings in settings(), history in history(60)) {
         if let Some(birds) = birds() {
             let engine = from_scratch(&settings, last(history.iter().map(|(h, _)| h)).values().copied());
-            let files = files(&engine, &mut renderer(&settings.node));
+            let files = files(&mut renderer(&settings.node), engine.snapshot());
             if let Err(words) = birds.check(&files) {
                 let numbered = |name: &str| -> String {
                     files[name].lines().enumerate().map(|(at, line)| format!("{:4} {line}\n", at + 1)).collect()

@@ -3,9 +3,8 @@
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::resources::Kind;
 
-use crate::cluster::{
-    Cluster, Look, calico, configuration, node, peer, renderer, secret, service, slice, three_nodes,
-};
+use crate::cluster::{Cluster, Look, calico, configuration, node, peer, secret, service, slice, three_nodes};
+use crate::support::rendered::renderer;
 
 /// Node `a` of three, with this cluster-wide configuration.
 fn a_with(config: &str) -> Cluster {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::SECRET;
-use crate::world::{World, peer, until};
+use crate::world::{World, configuration, peer, until};
 
 #[test]
 fn the_daemon_explains_what_it_has() {
@@ -84,10 +84,7 @@ fn what_keeps_it_from_being_in_force_is_noted() {
         (notes.contains("group bird is failed") && notes.contains("no such thing")).then_some(answer)
     });
     assert_eq!(answer["present"], true, "it is rendered: {answer}");
-    world.put_object(
-        "configuration.yaml",
-        "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\nspec: {asNumber: many}\n",
-    );
+    world.put_object("configuration.yaml", &configuration("asNumber: many"));
     until("the answer notes what blocks", || {
         let (_, body) = daemon.get("/explain/peer/10.0.0.2?output=text");
         body.contains("note: nothing is rendered").then_some(())

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use crate::world::until;
+
 /// What it does when it is told to read its configuration; `Hang` and `Garbage` are its answer to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -83,8 +85,15 @@ impl FakeBird {
 
 impl FakeBird {
     /// How often its protocols were asked for.
-    pub(crate) fn looks(&self) -> usize {
+    fn looks(&self) -> usize {
         self.state.looks.load(Ordering::SeqCst)
+    }
+
+    /// Waits until its protocols have been asked for so many times more.
+    #[track_caller]
+    pub(crate) fn looked(&self, times: usize) {
+        let before = self.looks();
+        until("BIRD is asked how it is", || (self.looks() >= before + times).then_some(()));
     }
 
     /// How often it was asked to check a file.

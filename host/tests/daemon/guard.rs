@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::fake::Mode;
-use crate::world::{Daemon, QUICK, World, peer, until};
+use crate::world::{Daemon, QUICK, World, configuration, peer, until};
 
 /// A world whose node has 13 sessions, 12 of them from one file.
 fn world() -> World {
@@ -124,8 +124,7 @@ fn only_what_somebody_edits_while_it_runs_is_deliberate_and_only_for_what_it_cha
     world.put_object("nodes.yaml", &nodes());
     until("nothing is held", || (daemon.group("bird")["state"] == "in-force").then_some(()));
     // An edit is.
-    let mesh = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\nspec: {nodeToNodeMeshEnabled: false}\n";
-    world.put_object("mesh.yaml", mesh);
+    world.put_object("mesh.yaml", &configuration("nodeToNodeMeshEnabled: false"));
     world.shows("bird.cfg", "10.0.1.13", false);
     world.shows("bird6.cfg", "fd00::1:13", false);
 }
@@ -138,8 +137,7 @@ fn what_is_held_is_left_alone_until_something_changes() {
     daemon.ready();
     world.put_object("peers.yaml", "");
     daemon.unready("held at guard");
-    let looks = bird.looks();
-    until("BIRD is asked several times", || (bird.looks() >= looks + 5).then_some(()));
+    bird.looked(5);
     let (_, metrics) = daemon.get("/metrics");
     let attempts = "tailorbird_group_failures_total{group=\"bird\",step=\"guard\"} 1\n";
     assert!(metrics.contains(attempts), "{metrics}");
@@ -184,8 +182,7 @@ fn a_confirmation_is_for_what_was_seen_and_only_while_it_is_what_is_to_come() {
     assert!(code == 409 && body.contains("/readyz says"), "{body}");
     std::fs::rename(world.path("away"), world.path("objects")).unwrap();
     until("it is in sync again", || (daemon.status()["sources"][0]["in_sync"] == true).then_some(()));
-    let bad = "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {name: default}\nspec: {asNumber: banana}\n";
-    world.put_object("bgp.yaml", bad);
+    world.put_object("bgp.yaml", &configuration("asNumber: banana"));
     daemon.unready("banana");
     assert_eq!(daemon.say("POST", "/confirm", &second).0, 409);
     assert_eq!(held(&daemon, "bird"), second);

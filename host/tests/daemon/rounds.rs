@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::common::CLUSTER;
 use crate::component::Guest;
-use crate::world::{Daemon, QUICK, World, peer, put_plugin, put_template, until};
+use crate::world::{Daemon, QUICK, World, configuration, peer, put_plugin, put_template, until};
 
 /// A plugin that breaks when it is asked about many sessions at once.
 fn fragile(sessions: usize) -> Vec<u8> {
@@ -25,12 +25,6 @@ fn with_plugin(world: &World, component: &[u8], more: &str) {
 fn put_peers(world: &World, first: usize, count: usize) {
     let peers: Vec<String> = (first..first + count).map(|last| peer(&format!("10.9.0.{last}"))).collect();
     world.put_object("peers.yaml", &peers.join("---\n"));
-}
-
-fn configuration(spec: &str) -> String {
-    format!(
-        "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {{name: default}}\nspec: {{{spec}}}\n"
-    )
 }
 
 #[test]
@@ -73,11 +67,7 @@ fn a_daemon_that_may_not_render_sleeps_also_after_a_round_that_was_abandoned() {
     world.put_object("bgp.yaml", &configuration("asNumber: banana"));
     daemon.unready("banana");
     // Longer than any wait for another attempt.
-    let looks = |more: usize| {
-        let before = bird.looks();
-        until("BIRD is asked how it is", || (bird.looks() >= before + more).then_some(()));
-    };
-    looks(20);
+    bird.looked(20);
     let used = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
         let (_, rest) = stat.rsplit_once(')').unwrap();
@@ -87,7 +77,7 @@ fn a_daemon_that_may_not_render_sleeps_also_after_a_round_that_was_abandoned() {
         Duration::from_millis(ticks * 10)
     };
     let (before, begin) = (used(), Instant::now());
-    looks(10);
+    bird.looked(10);
     let (used, took) = (used() - before, begin.elapsed());
     assert!(used < took / 5, "{used:?} of {took:?}");
 }
@@ -258,8 +248,7 @@ fn what_is_left_out_and_what_forbids_to_render_is_logged_once() {
     daemon.ready();
     world.put_object("extra.yaml", &peer("10.9.0.7").replace("65001", "nonsense"));
     daemon.logs("left out: ");
-    let looks = bird.looks();
-    until("BIRD is asked several times", || (bird.looks() >= looks + 3).then_some(()));
+    bird.looked(3);
     world.put_peer("other.yaml", "10.9.0.8");
     world.shows("bird.cfg", "10.9.0.8", true);
     world.put_peer("extra.yaml", "10.9.0.7");

@@ -125,6 +125,13 @@ pub(crate) fn peer(address: &str) -> String {
     )
 }
 
+/// The cluster's BGPConfiguration.
+pub(crate) fn configuration(spec: &str) -> String {
+    format!(
+        "apiVersion: crd.projectcalico.org/v1\nkind: BGPConfiguration\nmetadata: {{name: default}}\nspec: {{{spec}}}\n"
+    )
+}
+
 /// Replaced as a whole: a half-written component is another test's business.
 pub(crate) fn put_plugin(world: &World, name: &str, component: &[u8]) {
     fs::write(world.path("new.wasm"), component).unwrap();

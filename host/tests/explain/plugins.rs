@@ -2,13 +2,15 @@
 
 use tailorbird::explain::{Explanation, Rule, Topic};
 use tailorbird::plugin::contract::filter::{Action, AdvertiseAnswer, Direction, RouteDecision};
-use tailorbird::plugin::contract::peers::{Addition, Answer as PeersAnswer, Change, ClusterIdChoice};
+use tailorbird::plugin::contract::peers::{Answer as PeersAnswer, Change, ClusterIdChoice};
 use tailorbird::plugin::contract::types::{Community, Family, NextHop};
 use tailorbird::policy::OnError;
 
 use crate::asked::{Answer, ask};
 use crate::cluster::{Cluster, configuration, three_nodes};
-use crate::native::{NONE, Native, Rules, advertise_answer, answer, rule, text};
+use crate::native::{
+    NONE, Native, Rules, addition, advertise_answer, answer, change, dropping, node_place, rule,
+};
 
 fn cluster() -> Cluster {
     Cluster::on("a")
@@ -26,11 +28,7 @@ fn about_range(plugins: &[Native]) -> Explanation {
 
 /// A plugin that drops all sessions with node `b`.
 fn dropper(name: &str) -> Native {
-    Native::new(name).select(|_, request| {
-        let of_b = |at: &usize| text(&request.text, request.candidates[*at].peering.name).ends_with("_2");
-        let drop = (0..request.candidates.len()).filter(of_b).map(|at| at as u32).collect();
-        Ok(PeersAnswer { drop, ..answer() })
-    })
+    dropping(name, "_2")
 }
 
 fn failing(name: &str, on_error: OnError) -> Native {
@@ -55,18 +53,16 @@ fn a_session_that_a_plugin_dropped() {
 #[test]
 fn a_session_that_a_plugin_changed() {
     let changer = Native::new("tune").select(|_, request| {
-        let change = |candidate| Change {
-            candidate,
+        let tuned = |candidate| Change {
             passive: Some(true),
             next_hop: Some(NextHop::Own),
             port: Some(1790),
             restart_time: Some(90),
-            keepalive_time: None,
             ttl_security: Some(3),
-            remote_cluster_id: ClusterIdChoice::Unchanged,
             filters: Some(NONE),
+            ..change(candidate)
         };
-        let change = (0..request.candidates.len() as u32).map(change).collect();
+        let change = (0..request.candidates.len() as u32).map(tuned).collect();
         Ok(PeersAnswer { change, ..answer() })
     });
     about_b(&[changer]).there().because(
@@ -89,17 +85,7 @@ fn a_session_that_a_plugin_added_and_another_dropped() {
     let adder = || {
         Native::new("racks").select(|_, request| {
             let drop = (0..request.candidates.len() as u32).collect();
-            let node = request.nodes.iter().position(|node| text(&request.text, node.name) == "b").unwrap();
-            let add = Addition {
-                node: node as u32,
-                family: Family::V4,
-                mesh_password: false,
-                next_hop: NextHop::Automatic,
-                restart_time: None,
-                keepalive_time: None,
-                remote_cluster_id: ClusterIdChoice::Unchanged,
-                filters: NONE,
-            };
+            let add = addition(node_place(request, "b"), Family::V4);
             Ok(PeersAnswer {
                 drop,
                 add: vec![add],

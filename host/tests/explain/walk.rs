@@ -77,21 +77,15 @@ fn every_case_is_explained_on_every_node() {
     let (mut asked, mut views) = (0, 0);
     for case in cases() {
         let name = case.folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let mut nodes = vec![case.file.node.parse::<Name>().unwrap()];
-        let mut index = 0;
-        while index < nodes.len() {
-            let node = nodes[index].clone();
-            let mut engine = Engine::new(case.settings(&node));
+        case.on_every_node(|node| {
+            let mut engine = Engine::new(case.settings(node));
             for step in &case.file.step {
                 case.apply(&mut engine, step);
                 asked += walk(&engine, &format!("{name} on {node}"));
                 views += 1;
             }
-            if index == 0 {
-                nodes.extend(engine.node_names().filter(|other| **other != node).cloned());
-            }
-            index += 1;
-        }
+            engine
+        });
     }
     println!("{asked} questions about {views} states of clusters");
 }

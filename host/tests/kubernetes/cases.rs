@@ -1,43 +1,14 @@
 //! Conformance cases by way of a real API server: what is rendered is what is rendered from files, and what existing
 //! clusters run with.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
-use tailorbird::engine::Settings;
-use tailorbird::environment;
 
 use crate::cluster::Cluster;
-use crate::follow::{Followed, from_files_and_workloads, pace};
-use crate::server::skipped;
+use crate::follow::{Followed, pace};
+use crate::support::cases::{Case, Reference, cases};
 use crate::support::tokens;
-
-#[derive(Deserialize)]
-struct Case {
-    node: String,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    step: Vec<Step>,
-}
-
-#[derive(Deserialize)]
-struct Step {
-    #[serde(default)]
-    apply: Vec<PathBuf>,
-    #[serde(default)]
-    delete: Vec<Reference>,
-    expect: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct Reference {
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-}
 
 impl Reference {
     fn is(&self, object: &Value) -> bool {
@@ -50,21 +21,6 @@ impl Reference {
 
 /// How many cases there are for each one that is tried, unless all are.
 const ONE_OF: usize = 45;
-
-fn cases() -> Vec<PathBuf> {
-    let folder = match std::env::var_os("TAILORBIRD_CONFORMANCE") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance"),
-    };
-    let Ok(entries) = fs::read_dir(folder.join("cases")) else {
-        skipped(&format!("there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)", folder.display()));
-        return Vec::new();
-    };
-    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    cases.sort();
-    let all = std::env::var_os("TAILORBIRD_ALL_CASES").is_some();
-    cases.into_iter().step_by(if all { 1 } else { ONE_OF }).collect()
-}
 
 /// An object as Kubernetes' API holds it: nodes are its own, with Calico's facts in annotations, and Calico's other objects
 /// are in the group of their definitions.
@@ -126,23 +82,16 @@ enum Outcome {
     NotHeld(String),
 }
 
-async fn try_case(api: &Cluster, folder: &Path) -> Outcome {
-    let name = folder.file_name().unwrap().to_str().unwrap();
-    let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
-    let lookup = |name: &str| match case.env.get(name) {
-        // A path in a case is relative to the case.
-        Some(value) if folder.join(value).is_dir() => Some(folder.join(value).display().to_string()),
-        other => other.cloned(),
-    };
-    let settings: Settings = environment::settings(case.node.parse().unwrap(), &lookup).unwrap();
-    let status = lookup("CALICO_ENDPOINT_STATUS_PATH_PREFIX")
-        .map_or_else(|| folder.join("no-status"), |folder| Path::new(&folder).join("endpoint-status"));
+async fn try_case(api: &Cluster, case: &Case) -> Outcome {
+    let name = case.folder.file_name().unwrap().to_str().unwrap();
+    let settings = case.settings(&case.file.node.parse().unwrap());
+    let status = case.status_folder();
     let mut objects: Vec<Value> = Vec::new();
     let mut followed: Option<Followed> = None;
     let mut compared = 0;
-    for step in &case.step {
+    for step in &case.file.step {
         for file in &step.apply {
-            let text = fs::read_to_string(folder.join(file)).unwrap();
+            let text = fs::read_to_string(case.folder.join(file)).unwrap();
             for object in serde_saphyr::from_multiple::<Value>(&text).unwrap() {
                 let reference = Reference {
                     kind: object["kind"].as_str().unwrap().to_owned(),
@@ -177,9 +126,9 @@ async fn try_case(api: &Cluster, folder: &Path) -> Outcome {
             }
         };
         let what = format!("{name}, {}", step.expect.display());
-        followed.until_rendered(&what, &from_files_and_workloads(&settings, &objects, &status)).await;
+        followed.until_rendered(&what, &objects).await;
         for (file, text) in followed.render() {
-            let expected = fs::read_to_string(folder.join(&step.expect).join(&file)).unwrap_or_default();
+            let expected = fs::read_to_string(case.folder.join(&step.expect).join(&file)).unwrap_or_default();
             tokens::compare(&expected, &text)
                 .unwrap_or_else(|difference| panic!("{what}, {file}: {difference}"));
             compared += 1;
@@ -193,11 +142,12 @@ async fn try_case(api: &Cluster, folder: &Path) -> Outcome {
 
 #[tokio::test]
 async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
-    let cases = cases();
+    let all = std::env::var_os("TAILORBIRD_ALL_CASES").is_some();
+    let cases: Vec<Case> = cases().into_iter().step_by(if all { 1 } else { ONE_OF }).collect();
     let (mut compared, mut not_held) = (0, Vec::new());
-    for folder in &cases {
+    for case in &cases {
         let Some(api) = Cluster::take().await else { return };
-        match try_case(&api, folder).await {
+        match try_case(&api, case).await {
             Outcome::Same(files) => compared += files,
             Outcome::NotHeld(reason) => not_held.push(reason),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tailorbird::syncer::kubernetes::{CalicoGroup, Pace};
 
 use crate::cluster::{Cluster, collection_of, deploy};
-use crate::follow::{Followed, from_files, pace};
+use crate::follow::{Followed, pace};
 use crate::objects::{cluster, moved, settings};
 use crate::proxy::Proxy;
 use crate::server::skipped;
@@ -163,7 +163,7 @@ async fn the_role_allows_what_is_done_and_nothing_else() {
         api.apply_all(&objects).await;
         let proxy = Proxy::start_as(api.server, token).await;
         let mut followed = Followed::start(api.put(&proxy.kubeconfig()), settings(), pace()).await;
-        followed.until_rendered("all", &from_files(&settings(), &objects)).await;
+        followed.until_rendered("all", &objects).await;
         let seen = |verb| {
             let seen = proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen.path));
             seen.filter(|(.., other)| *other == verb).collect::<BTreeSet<_>>()
@@ -205,8 +205,8 @@ async fn a_secret_that_is_not_named_may_not_be_read() {
     let pace = Pace { longest_wait: std::time::Duration::from_millis(50), ..pace() };
     let mut followed = Followed::start(file, settings(), pace).await;
     let fewer: Vec<Value> = objects.iter().filter(|object| object["kind"] != "Secret").cloned().collect();
-    followed.until_rendered("without", &from_files(&settings(), &fewer)).await;
+    followed.until_rendered("without", &fewer).await;
     followed.until("the problem", |followed| !followed.of("secrets").problems.is_empty()).await;
     api.deployed(&["bgp"]).await;
-    followed.until_rendered("with", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("with", &objects).await;
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tailorbird::syncer::kubernetes::Pace;
 
 use crate::cluster::Cluster;
-use crate::follow::{Followed, from_files, pace};
+use crate::follow::{Followed, pace};
 use crate::objects::{calico, cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::server::{ADMIN, kubeconfig};
@@ -35,7 +35,7 @@ impl Scene {
     }
 
     async fn settled(&mut self, what: &str) {
-        self.followed.until_rendered(what, &from_files(&settings(), &self.objects)).await;
+        self.followed.until_rendered(what, &self.objects).await;
     }
 
     async fn add(&mut self, object: Value) {
@@ -140,7 +140,7 @@ async fn a_list_goes_on_after_what_happens_between_and_within_pages() {
         let answer = if matches!(fault, Fault::Silence(_)) { Duration::from_secs(1) } else { pace.answer };
         let pace = Pace { answer, ..pace };
         let mut followed = Followed::start(api.put(&proxy.kubeconfig()), settings(), pace).await;
-        followed.until_rendered(&format!("{fault:?}"), &from_files(&settings(), &objects)).await;
+        followed.until_rendered(&format!("{fault:?}"), &objects).await;
         assert!(proxy.is_done());
         let (all, later) = (proxy.seen(|seen| seen.is_list("nodes")).len(), proxy.seen(later).len());
         let (first, again) = if pages == 1 { (2, 0) } else { (1, 1) };
@@ -171,7 +171,7 @@ async fn errors_at_the_start_are_told_and_tried_again_at_growing_distances() {
     // Waits of 25, 50, 100, 200 and 400 ms at least.
     assert!((1..=7).contains(&tries), "{tries} tries in 0.8 s");
     proxy.spare();
-    followed.until_rendered("the end", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("the end", &objects).await;
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn an_api_server_that_asks_for_patience_gets_it() {
     let proxy = Proxy::start(api.server).await;
     proxy.harm(1, |seen| seen.is_list("nodes"), Fault::Answer(429, Some(1)));
     let mut followed = Followed::start(api.put(&proxy.kubeconfig()), settings(), pace()).await;
-    followed.until_rendered("the end", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("the end", &objects).await;
     let lists = proxy.seen(|seen| seen.is_list("nodes"));
     assert_eq!(lists.len(), 2);
     assert!(lists[1].at - lists[0].at >= Duration::from_secs(1));
@@ -201,7 +201,7 @@ async fn a_list_that_comes_slowly_is_read_to_its_end() {
     let begun = Instant::now();
     let mut followed =
         Followed::start(api.put(&proxy.kubeconfig()), settings(), Pace { answer, ..pace() }).await;
-    followed.until_rendered("the end", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("the end", &objects).await;
     assert!(begun.elapsed() > answer, "it was not slow");
     assert_eq!(proxy.seen(|seen| seen.is_list("nodes")).len(), 1);
 }
@@ -237,7 +237,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     // No Secret is needed as long as no peer is known.
     assert_eq!(followed.not_in_sync().len(), 8);
     let proxy = Proxy::start_at(api.server, port).await;
-    followed.until_rendered("up", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("up", &objects).await;
 
     drop(proxy);
     let down = Instant::now();
@@ -246,7 +246,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     objects.push(peer(10));
     api.apply(&peer(10)).await;
     let proxy = Proxy::start_at(api.server, port).await;
-    followed.until_rendered("up again", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("up again", &objects).await;
     assert_eq!(proxy.seen(|seen| seen.is_list("bgppeers")).len(), 0, "the watch goes on without a list");
 
     // So long that nobody knows any more what happened since.
@@ -258,7 +258,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     api.apply(&peer(11)).await;
     let proxy = Proxy::start_at(api.server, port).await;
     proxy.harm(1, |seen| seen.is_watch("bgppeers"), Fault::Oldest);
-    followed.until_rendered("up after long", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("up after long", &objects).await;
     assert!(proxy.is_done());
 }
 
@@ -276,7 +276,7 @@ async fn credentials_that_were_replaced_are_read_again() {
         followed.of("nodes")
     );
     api.kubeconfig(ADMIN);
-    followed.until_rendered("accepted", &from_files(&settings(), &objects)).await;
+    followed.until_rendered("accepted", &objects).await;
 }
 
 /// Objects that no version of this program can read are reported one by one, and the rest is followed.

@@ -1,6 +1,6 @@
 //! The sources of a cluster at work, with an engine behind them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde_json::Value;
 use tailorbird::engine::{Engine, Event, Settings};
 use tailorbird::manifest::{self, Entry, Format};
-use tailorbird::render::{Renderer, built_in};
 use tailorbird::resources::Defaults;
 use tailorbird::syncer::files::load_workloads;
 use tailorbird::syncer::kubernetes::{Access, CalicoGroup, Pace, Place, sources};
@@ -17,7 +16,7 @@ use tailorbird::types::Name;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-pub(crate) type Files = BTreeMap<String, String>;
+use crate::support::rendered::{Files, files, renderer};
 
 /// How long anything may take.
 const AT_MOST: Duration = Duration::from_secs(20);
@@ -52,6 +51,8 @@ pub(crate) struct State {
 pub(crate) struct Followed {
     pub(crate) engine: Engine,
     pub(crate) states: Vec<State>,
+    /// The folder of the local workloads.
+    workloads: PathBuf,
     told: mpsc::Receiver<Told>,
     /// The Secrets that the sources ask for.
     asked: Arc<BTreeSet<Name>>,
@@ -79,7 +80,15 @@ impl Followed {
             states.push(State { name: source.name().to_owned(), ..State::default() });
             tasks.spawn(source.run(Updates::new(at, sender.clone(), needed.clone())));
         }
-        Self { engine: Engine::new(settings), states, told, asked: Arc::default(), secrets, tasks }
+        Self {
+            engine: Engine::new(settings),
+            states,
+            workloads: "no-such-folder".into(),
+            told,
+            asked: Arc::default(),
+            secrets,
+            tasks,
+        }
     }
 
     /// Takes the local workloads of a folder.
@@ -87,6 +96,7 @@ impl Followed {
         let mut batch = self.engine.batch();
         assert_eq!(load_workloads(folder, &mut batch), Vec::<String>::new());
         let _ = batch.finish();
+        self.workloads = folder.to_owned();
     }
 
     /// The source of a resource.
@@ -151,24 +161,25 @@ impl Followed {
         }
     }
 
-    /// Takes what the sources tell until all are in sync and the node's files are these.
-    pub(crate) async fn until_rendered(&mut self, what: &str, expected: &Files) {
+    /// Takes what the sources tell until all are in sync and the node's files are those of these objects in a file.
+    pub(crate) async fn until_rendered(&mut self, what: &str, objects: &[Value]) {
+        let expected = from_files_and_workloads(self.engine.settings(), objects, &self.workloads);
         let deadline = tokio::time::Instant::now() + AT_MOST;
         loop {
             if self.in_sync() {
                 let files = self.render();
-                if files == *expected {
+                if files == expected {
                     return;
                 }
                 if tokio::time::Instant::now() > deadline {
-                    assert_eq!(files, *expected, "{what}");
+                    assert_eq!(files, expected, "{what}");
                 }
             }
             match tokio::time::timeout_at(deadline, self.told.recv()).await {
                 Ok(told) => self.take(told.expect("the sources ended")),
                 Err(_) => {
                     assert_eq!(self.not_in_sync(), Vec::<&str>::new(), "{what}");
-                    assert_eq!(self.render(), *expected, "{what}");
+                    assert_eq!(self.render(), expected, "{what}");
                 }
             }
         }
@@ -200,13 +211,7 @@ impl Followed {
 }
 
 fn render(engine: &Engine) -> Files {
-    let node = engine.settings().node.clone();
-    let mut renderer = Renderer::new(built_in(&node).into_iter().map(Result::unwrap).collect());
-    let files = renderer.render(engine.snapshot()).files.into_iter().map(|file| {
-        let file = file.unwrap_or_else(|error| panic!("{error}"));
-        (file.dest.file_name().unwrap().to_str().unwrap().to_owned(), file.text.to_string())
-    });
-    files.collect()
+    files(&mut renderer(&engine.settings().node), engine.snapshot())
 }
 
 /// What is rendered from objects in a file.
@@ -215,7 +220,7 @@ pub(crate) fn from_files(settings: &Settings, objects: &[Value]) -> Files {
 }
 
 /// The same with local workloads.
-pub(crate) fn from_files_and_workloads(settings: &Settings, objects: &[Value], workloads: &Path) -> Files {
+fn from_files_and_workloads(settings: &Settings, objects: &[Value], workloads: &Path) -> Files {
     let defaults = Defaults::new(settings.secret_namespace.clone());
     let mut engine = Engine::new(settings.clone());
     let mut batch = engine.batch();

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::follow::{Files, from_files};
+use crate::follow::from_files;
 use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
+use crate::support::rendered::Files;
 
 /// How long anything may take.
 const AT_MOST: Duration = Duration::from_secs(20);

@@ -12,8 +12,7 @@ use tailorbird::plugin::contract::types::{Address, Community, Family, Prefix, Ra
 use tailorbird::policy::OnError;
 
 use crate::cluster::{Look, calico, configuration, node, peer, service, slice, three_nodes};
-use crate::native::{NONE, Native, Rules, advertise_answer, answer, rule, rules_answer};
-use crate::peers::{addition, change};
+use crate::native::{NONE, Native, Rules, addition, advertise_answer, answer, change, rule, rules_answer};
 use crate::world::World;
 
 const MANY: usize = 1_000_000;

@@ -8,8 +8,8 @@ use tailorbird::plugin::contract::filter::{
     AdvertiseAnswer, AdvertiseRequest, Assignment, Direction, Operation, PrefixRange, Rule, RulesAnswer,
     RulesRequest,
 };
-use tailorbird::plugin::contract::peers::{Answer, ClusterIdChoice, Request};
-use tailorbird::plugin::contract::types::{Range, Span};
+use tailorbird::plugin::contract::peers::{Addition, Answer, Change, ClusterIdChoice, Request};
+use tailorbird::plugin::contract::types::{Family, NextHop, Range, Span};
 use tailorbird::policy::{Asked, CallError, Facts, OnError, Placement, Plugins, Reads, Rights};
 
 /// What a plugin reads from; it notes what is read.
@@ -201,6 +201,53 @@ pub(crate) fn answer() -> Answer {
         change: Vec::new(),
         add: Vec::new(),
     }
+}
+
+/// The name of a candidate.
+pub(crate) fn candidate_name(request: &Request, at: usize) -> &str {
+    text(&request.text, request.candidates[at].peering.name)
+}
+
+/// The place of the node of this name.
+pub(crate) fn node_place(request: &Request, wanted: &str) -> u32 {
+    request.nodes.iter().position(|node| text(&request.text, node.name) == wanted).unwrap() as u32
+}
+
+/// A change of a candidate that leaves it as it is.
+pub(crate) fn change(candidate: u32) -> Change {
+    Change {
+        candidate,
+        passive: None,
+        next_hop: None,
+        port: None,
+        restart_time: None,
+        keepalive_time: None,
+        ttl_security: None,
+        remote_cluster_id: ClusterIdChoice::Unchanged,
+        filters: None,
+    }
+}
+
+/// A session with a node, without anything that need not be said.
+pub(crate) fn addition(node: u32, family: Family) -> Addition {
+    Addition {
+        node,
+        family,
+        mesh_password: false,
+        next_hop: NextHop::Automatic,
+        restart_time: None,
+        keepalive_time: None,
+        remote_cluster_id: ClusterIdChoice::Unchanged,
+        filters: NONE,
+    }
+}
+
+/// A plugin that drops every session whose name has a word.
+pub(crate) fn dropping(plugin: &str, word: &'static str) -> Native {
+    Native::new(plugin).select(move |_, request| {
+        let drop = (0..request.candidates.len()).filter(|at| candidate_name(request, *at).contains(word));
+        Ok(Answer { drop: drop.map(|at| at as u32).collect(), ..answer() })
+    })
 }
 
 /// An answer that leaves all routes as they are.

@@ -5,47 +5,11 @@ use tailorbird::plugin::contract::types::{Family, NextHop, PeeringKind, Range, S
 use tailorbird::policy::OnError;
 
 use crate::cluster::{Look, calico, configuration, node, peer, secret, service, slice, three_nodes};
-use crate::native::{NONE, Native, answer, text};
+use crate::native::{Native, addition, answer, candidate_name, change, dropping, node_place, text};
 use crate::world::World;
 
-/// The name of a candidate.
-fn name(request: &Request, at: usize) -> &str {
-    text(&request.text, request.candidates[at].peering.name)
-}
-
 fn place(request: &Request, wanted: &str) -> u32 {
-    (0..request.candidates.len()).find(|at| name(request, *at) == wanted).unwrap() as u32
-}
-
-fn node_place(request: &Request, wanted: &str) -> u32 {
-    request.nodes.iter().position(|node| text(&request.text, node.name) == wanted).unwrap() as u32
-}
-
-pub(crate) fn change(candidate: u32) -> Change {
-    Change {
-        candidate,
-        passive: None,
-        next_hop: None,
-        port: None,
-        restart_time: None,
-        keepalive_time: None,
-        ttl_security: None,
-        remote_cluster_id: ClusterIdChoice::Unchanged,
-        filters: None,
-    }
-}
-
-pub(crate) fn addition(node: u32, family: Family) -> Addition {
-    Addition {
-        node,
-        family,
-        mesh_password: false,
-        next_hop: NextHop::Automatic,
-        restart_time: None,
-        keepalive_time: None,
-        remote_cluster_id: ClusterIdChoice::Unchanged,
-        filters: NONE,
-    }
+    (0..request.candidates.len()).find(|at| candidate_name(request, *at) == wanted).unwrap() as u32
 }
 
 fn push_names(answer: &mut Answer, names: &[&str]) -> Range {
@@ -56,14 +20,6 @@ fn push_names(answer: &mut Answer, names: &[&str]) -> Range {
         answer.names.push(Span { start, length: name.len() as u32 });
     }
     Range { start, count: names.len() as u32 }
-}
-
-/// A plugin that drops every session whose name has a word.
-fn dropping(plugin: &str, word: &'static str) -> Native {
-    Native::new(plugin).select(move |_, request| {
-        let drop = (0..request.candidates.len()).filter(|at| name(request, *at).contains(word));
-        Ok(Answer { drop: drop.map(|at| at as u32).collect(), ..answer() })
-    })
 }
 
 #[test]
@@ -80,7 +36,8 @@ fn a_plugin_is_told_of_all_nodes_and_candidates() {
             labels.iter().map(|l| (text(&request.text, l.key), text(&request.text, l.value))).collect();
         assert_eq!(labels, [("rack", "r1")], "only what the plugin may read");
         assert_eq!(request.nodes[2].cluster_id, Some(0x0a09_0909));
-        let candidates: Vec<&str> = (0..request.candidates.len()).map(|at| name(request, at)).collect();
+        let candidates: Vec<&str> =
+            (0..request.candidates.len()).map(|at| candidate_name(request, at)).collect();
         assert_eq!(candidates, ["Global_192_0_2_1", "Mesh_10_0_0_2", "Mesh_fd00__2"]);
         let nodes: Vec<_> = request.candidates.iter().map(|candidate| candidate.node).collect();
         assert_eq!(nodes, [None, Some(1), Some(1)]);
@@ -281,7 +238,7 @@ fn each_plugin_sees_what_the_one_before_it_left() {
         Ok(answer)
     });
     let second = Native::new("second").select(|_, request| {
-        let names: Vec<&str> = (0..request.candidates.len()).map(|at| name(request, at)).collect();
+        let names: Vec<&str> = (0..request.candidates.len()).map(|at| candidate_name(request, at)).collect();
         assert_eq!(names, ["Mesh_10_0_0_10", "Plugin_10_0_0_2", "Mesh_fd00__10", "Mesh_fd00__2"]);
         assert_eq!(request.candidates[0].peering.keepalive_time, Some(5));
         assert_eq!(request.candidates[1].peering.kind, PeeringKind::Plugin);

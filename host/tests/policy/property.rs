@@ -16,11 +16,10 @@ use tailorbird::plugin::contract::filter::{
 use tailorbird::plugin::contract::peers::{Answer, Change, ClusterIdChoice, Request};
 use tailorbird::plugin::contract::types::{Address, Community, Family, NextHop, Prefix, Range, Span};
 use tailorbird::policy::{Derived, OnError, Overlay, Placement};
-use tailorbird::render::Renderer;
 
-use crate::cluster::{Files, birds, renderer};
-use crate::native::{Kv, Native, Natives, Rules, advertise_answer, answer, rule, text};
-use crate::peers::{addition, change};
+use crate::cluster::birds;
+use crate::native::{Kv, Native, Natives, Rules, addition, advertise_answer, answer, change, rule, text};
+use crate::support::rendered::{files, renderer};
 use crate::universe::{Happening, happening, settings};
 
 /// What a random plugin is like. All that it does follows from its seed, what it is asked and what it reads.
@@ -351,15 +350,6 @@ fn same(what: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) 
     Ok(())
 }
 
-fn render(renderer: &mut Renderer, snapshot: &Snapshot) -> Files {
-    let rendering = renderer.render(snapshot);
-    let files = rendering.files.into_iter().map(|file| {
-        let file = file.unwrap_or_else(|error| panic!("{error}"));
-        (file.dest.file_name().unwrap().to_str().unwrap().to_owned(), file.text.to_string())
-    });
-    files.collect()
-}
-
 /// Whether the changes are exactly what differs between two snapshots; `own` when the revisions are the overlay's own.
 fn check_changes(before: Option<&Snapshot>, derived: &Derived, own: bool) -> Result<(), TestCaseError> {
     let changes = &derived.changes;
@@ -432,14 +422,15 @@ fn check(settings: &tailorbird::engine::Settings, steps: &[Step]) -> Result<(), 
                 same(&what, &picture(&tracked.snapshot), &picture(&scratch.snapshot))?;
                 prop_assert_eq!(&tracked.errors, &scratch.errors, "{}", what);
                 if step.renders || index + 1 == count {
-                    let files = render(&mut incremental.borrow_mut(), &tracked.snapshot);
+                    let rendered = files(&mut incremental.borrow_mut(), &tracked.snapshot);
                     if index + 1 == count {
-                        let fresh = render(&mut renderer(&settings.node), &scratch.snapshot);
-                        prop_assert_eq!(&files, &fresh);
+                        let fresh = files(&mut renderer(&settings.node), &scratch.snapshot);
+                        prop_assert_eq!(&rendered, &fresh);
                         if let Some(birds) = birds()
-                            && let Err(words) = birds.check(&files)
+                            && let Err(words) = birds.check(&rendered)
                         {
-                            let text = format!("{words}\n{}\n{}", files["bird.cfg"], files["bird6.cfg"]);
+                            let text =
+                                format!("{words}\n{}\n{}", rendered["bird.cfg"], rendered["bird6.cfg"]);
                             return Err(TestCaseError::fail(text));
                         }
                     }

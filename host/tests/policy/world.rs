@@ -7,8 +7,9 @@ use tailorbird::policy::{Abandoned, CallError, Derived, Overlay};
 use tailorbird::render::Renderer;
 use tailorbird::resources::{Defaults, Kind};
 
-use crate::cluster::{Files, Look, birds, key, read, renderer};
+use crate::cluster::{Look, birds, key, read};
 use crate::native::{Count, Native, Natives};
+use crate::support::rendered::{Files, files, renderer};
 
 /// An engine, an overlay and a renderer.
 pub(crate) struct World {
@@ -26,7 +27,7 @@ impl Look for World {
     /// The files that the plugins make, none of which may fail for good.
     fn files(&mut self) -> Files {
         let derived = self.derive().unwrap_or_else(|error| panic!("{error}"));
-        self.rendered(&derived)
+        files(&mut self.renderer, &derived.snapshot)
     }
 }
 
@@ -83,15 +84,6 @@ impl World {
             self.derived = Some(derived.clone());
         }
         derived
-    }
-
-    fn rendered(&mut self, derived: &Derived) -> Files {
-        let rendering = self.renderer.render(&derived.snapshot);
-        let files = rendering.files.into_iter().map(|file| {
-            let file = file.unwrap_or_else(|error| panic!("{error}"));
-            (file.dest.file_name().unwrap().to_str().unwrap().to_owned(), file.text.to_string())
-        });
-        files.collect()
     }
 
     /// The errors of the plugins that failed and did not stop anything.

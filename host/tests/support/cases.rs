@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -24,18 +25,18 @@ pub struct CaseFile {
 #[derive(Deserialize)]
 pub struct Step {
     #[serde(default)]
-    apply: Vec<PathBuf>,
+    pub apply: Vec<PathBuf>,
     #[serde(default)]
-    delete: Vec<Reference>,
+    pub delete: Vec<Reference>,
     pub expect: PathBuf,
 }
 
 /// An object that goes.
 #[derive(Deserialize)]
 pub struct Reference {
-    kind: String,
-    namespace: Option<String>,
-    name: String,
+    pub kind: String,
+    pub namespace: Option<String>,
+    pub name: String,
 }
 
 impl Reference {
@@ -76,7 +77,8 @@ impl Case {
         environment::settings(node.clone(), &lookup).unwrap()
     }
 
-    fn status_folder(&self) -> PathBuf {
+    /// The folder of the status files of local workloads; one that is not there where the case has none.
+    pub fn status_folder(&self) -> PathBuf {
         let lookup = |name: &str| match self.file.env.get(name) {
             Some(value) => Some(self.folder.join(value).display().to_string()),
             None => Some(self.folder.join("no-status").display().to_string()),
@@ -97,6 +99,15 @@ impl Case {
         assert_eq!(engine.blocking(), []);
         changes
     }
+
+    /// Visits every node of the case, its own first: the others are those that the engine of its own node knows.
+    pub fn on_every_node(&self, mut visit: impl FnMut(&Name) -> Engine) {
+        let own: Name = self.file.node.parse().unwrap();
+        let engine = visit(&own);
+        for other in engine.node_names().filter(|other| **other != own) {
+            visit(other);
+        }
+    }
 }
 
 /// All cases, by name; none, and a message, where there are none.
@@ -107,7 +118,14 @@ pub fn cases() -> Vec<Case> {
         None => root.join("../shared/conformance"),
     };
     let Ok(entries) = fs::read_dir(folder.join("cases")) else {
-        println!("SKIPPED: there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)", folder.display());
+        // Not by a macro of the standard library: those are shown of tests that fail, and this is to be seen.
+        let mut out = std::io::stderr();
+        writeln!(
+            out,
+            "skipped: there are no conformance cases in {} (TAILORBIRD_CONFORMANCE)",
+            folder.display()
+        )
+        .unwrap();
         return Vec::new();
     };
     let mut cases: Vec<Case> = entries

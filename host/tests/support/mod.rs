@@ -4,4 +4,5 @@
 pub mod bird;
 pub mod cases;
 pub mod component;
+pub mod rendered;
 pub mod tokens;
