@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::support::rendered::{Files, files, renderer};
 
 /// How long anything may take.
-const AT_MOST: Duration = Duration::from_secs(20);
+pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
 /// Waits that suit a test.
 pub(crate) fn pace() -> Pace {

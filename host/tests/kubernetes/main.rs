@@ -7,6 +7,9 @@
 
 mod cases;
 mod cluster;
+#[path = "../cli/common.rs"]
+#[allow(dead_code)]
+mod common;
 mod deployed;
 mod faults;
 mod follow;
