@@ -14,6 +14,11 @@ use crate::kv::HostKv;
 use crate::text::count;
 use crate::{Direction, Filter, Function, Functions, Peering, Peers, Policy, Request, Route, Value};
 
+/// What a plugin allocates with.
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
 /// A policy as a component.
 #[derive(Debug)]
 pub struct Component<P>(PhantomData<P>);

@@ -144,7 +144,7 @@ fn lists_are_handed_over_and_answered() {
         mesh: true,
     };
     // Drops the candidate whose number is the length of the text.
-    let drops = "(i32.store (i32.const 3000) (local.get 1)) (i32.store (i32.const 2028) (i32.const 3000)) \
+    let drops = "(i32.store (i32.const 3000) (i32.load offset=4 (local.get 0))) (i32.store (i32.const 2028) (i32.const 3000)) \
                  (i32.store (i32.const 2032) (i32.const 1)) (i32.const 2000)";
     let guest = Guest::new("all", "plugin").body("peers#select", drops);
     let set = Plugins::of(&[guest]).load();
