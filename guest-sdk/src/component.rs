@@ -14,10 +14,9 @@ use crate::kv::HostKv;
 use crate::text::count;
 use crate::{Direction, Filter, Function, Functions, Peering, Peers, Policy, Request, Route, Value};
 
-/// What a plugin allocates with.
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+static ALLOCATOR: crate::allocator::Allocator = crate::allocator::Allocator::new();
 
 /// A policy as a component.
 #[derive(Debug)]
