@@ -11,11 +11,11 @@ use criterion::{
     BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
 use tailorbird::engine::{Engine, Event, Settings};
+use tailorbird::generator::{Change, ClusterSpec, event, write_yaml};
 use tailorbird::manifest::{Entry, Format, read_from};
 use tailorbird::render::{Renderer, Rendering, built_in};
 use tailorbird::resources::Defaults;
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec, event, write_yaml};
 
 /// The allocator of the `tailorbird` command.
 #[global_allocator]

@@ -14,7 +14,8 @@ use clap::Parser;
 use futures::{StreamExt, stream};
 use http::Method;
 use serde_json::Value;
-use tailorbird_bench::{ClusterSpec, median, write_json_lines};
+use tailorbird::generator::{ClusterSpec, write_json_lines};
+use tailorbird_bench::median;
 
 use cluster::{Cluster, collection_of};
 
@@ -242,7 +243,7 @@ async fn main() {
                 walls.push(begun.elapsed());
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
-            let wall = median(&mut walls);
+            let wall = median(&walls);
             let used = usage(&child);
             print(&format!("{} changes, the median", walls.len()), wall, before, used);
             println!(
