@@ -1,6 +1,5 @@
-//! What a node's rendering costs: from nothing, and after one change of the cluster.
-//!
-//! Everything runs in memory and for the node with index 0; nothing is written.
+//! What a node's rendering costs in memory: from nothing, after one change of each kind, after a burst; with and without the
+//! default plugins, which `make plugins` builds. Everything is for the node with index 0; nothing is written.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -10,156 +9,160 @@ use criterion::measurement::WallTime;
 use criterion::{
     BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
-use tailorbird::engine::{Engine, Event, Settings};
+use tailorbird::engine::Event;
 use tailorbird::generator::{Change, ClusterSpec, event, write_yaml};
 use tailorbird::manifest::{Entry, Format, read_from};
-use tailorbird::render::{Renderer, Rendering, built_in};
+use tailorbird::measure::{MeasuredNode, Step, assemble};
+use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::resources::Defaults;
-use tailorbird::types::Name;
+use tailorbird_bench::scene::{
+    cluster, default_plugins, events, fresh, is_quick, node_name, rendered, settings, sizes, templates,
+};
 
 /// The allocator of the `tailorbird` command.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const SIZES: [u32; 2] = [500, 5_000];
+/// One change of each kind. The first peer is every node's, whatever the size.
+const CHANGES: [(&str, Change); 10] = [
+    ("node address", Change::NodeAddress(1)),
+    ("node label", Change::NodeLabel(1)),
+    ("peer", Change::Peer(0)),
+    ("filter", Change::Filter(1)),
+    ("service", Change::Service(1)),
+    ("slice", Change::Slice(1)),
+    ("pool", Change::Pool(0)),
+    ("block", Change::Block(0)),
+    ("configuration", Change::Configuration),
+    ("secret", Change::Secret(0)),
+];
 
-fn name(spec: &ClusterSpec) -> Name {
-    spec.node_name(0).parse().expect("a node's name is a name")
-}
-
-/// The engine and the renderer of one node.
-struct Node {
-    engine: Engine,
-    renderer: Renderer,
-    rendering: Option<Rendering>,
-}
-
-impl Node {
-    fn new(name: Name) -> Self {
-        let resources = built_in(&name).into_iter().collect::<Result<_, _>>();
-        let renderer = Renderer::new(resources.expect("the built-in set can be used"));
-        Self { engine: Engine::new(Settings::new(name)), renderer, rendering: None }
+/// Without plugins, and with the default ones if they are built.
+fn sets() -> Vec<(&'static str, PluginSet)> {
+    let sandbox = Sandbox::new(None).expect("a sandbox");
+    let with = default_plugins(&sandbox, &settings("64512:40")).map(|set| ("with plugins", set));
+    if with.is_none() {
+        eprintln!("not measured with plugins: `make plugins` builds them");
     }
-
-    /// Takes a batch and renders the six files as ropes, instead of those before.
-    fn follow(&mut self, batch: impl IntoIterator<Item = Event>) {
-        let changes = self.engine.apply(batch);
-        self.renderer.note(&changes);
-        self.rendering = Some(self.renderer.render(self.engine.snapshot()));
-    }
-
-    /// The six files, put together.
-    fn assemble(&self) -> Vec<String> {
-        let files = self.rendering.iter().flat_map(|rendering| &rendering.files);
-        files
-            .map(|file| {
-                let text = &file.as_ref().expect("the file is rendered").text;
-                let mut whole = String::with_capacity(text.len());
-                whole.extend(text.chunks());
-                whole
-            })
-            .collect()
-    }
-}
-
-/// The node 0 of a cluster, with its files rendered.
-fn node(spec: &ClusterSpec) -> Node {
-    let mut node = Node::new(name(spec));
-    node.follow(spec.objects().map(event));
-    assert_eq!(node.assemble().len(), 6);
-    node
+    [("without plugins", PluginSet::default())].into_iter().chain(with).collect()
 }
 
 fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = c.benchmark_group(name);
-    group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(4));
+    let (warm_up, measure) = if is_quick() { (50, 200) } else { (200, 800) };
+    group.warm_up_time(Duration::from_millis(warm_up)).measurement_time(Duration::from_millis(measure));
+    group.sample_size(if is_quick() { 10 } else { 20 });
     group
+}
+
+fn step(node: &mut MeasuredNode, events: impl IntoIterator<Item = Event>) -> Step {
+    node.step(events).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// From parsed objects to six files.
 fn cold(c: &mut Criterion) {
-    let mut group = group(c, "cold");
-    group.sample_size(10).sampling_mode(SamplingMode::Flat);
-    for (label, spec) in
-        SIZES.map(|nodes| (nodes.to_string(), ClusterSpec::mesh(nodes))).into_iter().chain([large()])
-    {
-        let events: Vec<Event> = spec.objects().map(event).collect();
-        group.bench_function(label, |b| {
-            b.iter_batched(
-                || (Node::new(name(&spec)), events.clone()),
-                |(mut node, events)| {
-                    node.follow(events);
-                    node
-                },
-                BatchSize::PerIteration,
-            );
-        });
+    for (with, plugins) in sets() {
+        let mut group = group(c, &format!("cold, {with}"));
+        group.sample_size(10).sampling_mode(SamplingMode::Flat);
+        for size in sizes() {
+            let spec = cluster(size);
+            let all = events(&spec);
+            group.bench_function(size.to_string(), |b| {
+                b.iter_batched(
+                    || (fresh(&spec, &plugins), all.clone()),
+                    |(mut node, events)| (step(&mut node, events), node),
+                    BatchSize::PerIteration,
+                );
+            });
+        }
     }
 }
 
-fn large() -> (String, ClusterSpec) {
-    ("large".to_owned(), ClusterSpec::large())
-}
-
-/// Measures a change that is made and taken back by turns.
+/// Measures steps that take each other back, by turns.
 fn alternate(
     group: &mut BenchmarkGroup<'_, WallTime>,
     id: &str,
-    spec: &ClusterSpec,
-    change: Change,
-    node: &mut Node,
-    after: impl Fn(&Node),
+    node: &mut MeasuredNode,
+    turns: [Vec<Event>; 2],
+    mut before: impl FnMut(&mut MeasuredNode, usize),
 ) {
-    let turns = [1, 2].map(|round| event(spec.change(change, round).expect("the cluster has the object")));
-    let mut turns = turns.iter().cycle();
+    let mut turn = 0;
     group.bench_function(id, |b| {
-        b.iter_batched(
-            || turns.next().cloned(),
-            |event| {
-                node.follow(event);
-                after(node);
-            },
-            BatchSize::PerIteration,
-        );
+        b.iter_custom(|iterations| {
+            let mut time = Duration::ZERO;
+            for _ in 0..iterations {
+                turn += 1;
+                before(node, turn);
+                let done = step(node, turns[turn % 2].clone());
+                time += done.engine + done.policy + done.render;
+            }
+            time
+        });
     });
-    // The next change begins where this one did.
-    node.follow(spec.change(change, 0).map(event));
+    // The next one begins where this one did.
+    step(node, turns[0].clone());
 }
 
-/// One change: applied, noted, rendered.
+fn turns(spec: &ClusterSpec, changes: impl Iterator<Item = Change> + Clone) -> [Vec<Event>; 2] {
+    [0, 1].map(|round| {
+        let changed =
+            changes.clone().map(|change| spec.change(change, round).expect("the cluster has the object"));
+        changed.map(event).collect()
+    })
+}
+
+/// One change: applied, asked about, rendered. And bursts of changes that come at once.
 fn change(c: &mut Criterion) {
-    let mut group = group(c, "change");
-    let nothing = |_: &Node| {};
-    for size in SIZES {
-        let spec = ClusterSpec::mesh(size);
-        let mut node = node(&spec);
-        for (kind, change) in [
-            ("address", Change::NodeAddress(1)),
-            ("label", Change::NodeLabel(1)),
-            // The first one is every node's, whatever the size.
-            ("peer", Change::Peer(0)),
-            ("filter", Change::Filter(1)),
-            ("service", Change::Service(1)),
-            ("slice", Change::Slice(1)),
-        ] {
-            alternate(&mut group, &format!("{kind}/{size}"), &spec, change, &mut node, nothing);
+    let sandbox = Sandbox::new(None).expect("a sandbox");
+    for (with, plugins) in sets() {
+        let mut group = group(c, &format!("change, {with}"));
+        for size in sizes() {
+            let spec = cluster(size);
+            let mut node = rendered(&spec, &plugins);
+            for (kind, change) in CHANGES {
+                let turns = turns(&spec, std::iter::once(change));
+                alternate(&mut group, &format!("{kind}/{size}"), &mut node, turns, |_, _| {});
+            }
+            for burst in [10, 100, 1_000].into_iter().filter(|burst| *burst < size) {
+                let turns = turns(&spec, (1..=burst).map(Change::NodeAddress));
+                alternate(&mut group, &format!("burst of {burst}/{size}"), &mut node, turns, |_, _| {});
+            }
+            let name = node_name(&spec);
+            let nothing = || [Vec::new(), Vec::new()];
+            alternate(&mut group, &format!("template/{size}"), &mut node, nothing(), |node, _| {
+                node.put_templates(templates(&name));
+            });
+            if !plugins.is_empty() {
+                let others = ["64512:40", "64512:41"].map(|community| {
+                    default_plugins(&sandbox, &settings(community)).expect("they are built")
+                });
+                alternate(
+                    &mut group,
+                    &format!("plugin settings/{size}"),
+                    &mut node,
+                    nothing(),
+                    |node, turn| {
+                        node.put_plugins(others[turn % 2].clone());
+                    },
+                );
+            }
         }
-        alternate(
-            &mut group,
-            &format!("address-and-assemble/{size}"),
-            &spec,
-            Change::NodeAddress(1),
-            &mut node,
-            |node| drop(black_box(node.assemble())),
-        );
-        // What no renderer of whole files can be faster than.
-        let files = node.assemble();
-        group.bench_function(format!("copy-of-the-bytes/{size}"), |b| b.iter(|| black_box(files.clone())));
     }
-    let (label, spec) = large();
-    let mut node = node(&spec);
-    for (kind, change) in [("service", Change::Service(1)), ("slice", Change::Slice(1))] {
-        alternate(&mut group, &format!("{kind}/{label}"), &spec, change, &mut node, nothing);
+}
+
+/// The files put together as texts, beside a copy of the bytes, than which no renderer of whole files can be faster.
+fn assembling(c: &mut Criterion) {
+    let mut group = group(c, "assemble");
+    for size in sizes() {
+        let spec = cluster(size);
+        let mut node = fresh(&spec, &PluginSet::default());
+        let done = step(&mut node, spec.objects().map(event));
+        let texts: Vec<_> = done.rendering.files.iter().flatten().map(|file| file.text.clone()).collect();
+        let whole: Vec<_> = texts.iter().map(assemble).collect();
+        group.bench_function(format!("files/{size}"), |b| {
+            b.iter(|| texts.iter().map(assemble).collect::<Vec<_>>());
+        });
+        group.bench_function(format!("copy of the bytes/{size}"), |b| b.iter(|| black_box(whole.clone())));
     }
 }
 
@@ -182,5 +185,5 @@ fn parse(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, cold, change, parse);
+criterion_group!(benches, cold, change, assembling, parse);
 criterion_main!(benches);

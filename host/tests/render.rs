@@ -86,11 +86,14 @@ fn the_built_in_set_writes_the_six_files() {
 
 #[test]
 fn work_follows_the_change() {
+    let mut one = Vec::new();
     for peers in [20, 2000] {
         let mut renderer = built_in();
         let mut snapshot = snapshot(1, peers);
         let cold = renderer.render(&snapshot);
-        assert_eq!(cold.stats, Stats { fragments_rendered: peers, templates_rendered: 6 });
+        let bytes = cold.files.iter().map(|file| file.as_ref().expect("rendered").text.len()).sum();
+        let all = Stats { fragments_rendered: peers, templates_rendered: 6, bytes_rendered: bytes };
+        assert_eq!(cold.stats, all, "a first rendering makes every byte");
         assert!(file(&cold, "bird.cfg").changed);
 
         // Nothing changed.
@@ -103,7 +106,8 @@ fn work_follows_the_change() {
         let changes = set_peer(&mut snapshot, 3, peer(7, true));
         renderer.note(&changes);
         let warm = renderer.render(&snapshot);
-        assert_eq!(warm.stats, Stats { fragments_rendered: 1, templates_rendered: 0 });
+        assert_eq!((warm.stats.fragments_rendered, warm.stats.templates_rendered), (1, 0));
+        one.push(warm.stats.bytes_rendered);
         assert!(file(&warm, "bird.cfg").changed && !file(&warm, "bird_aggr.cfg").changed);
         let text = file(&warm, "bird.cfg").text.clone();
         assert_eq!(text.len(), text.to_string().len());
@@ -127,6 +131,7 @@ fn work_follows_the_change() {
             assert_eq!(kept.text.len(), fresh.text.len());
         }
     }
+    assert!(one[0] == one[1] && one[0] > 0, "one peer's text is made, whatever the others: {one:?}");
 }
 
 #[test]

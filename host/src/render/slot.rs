@@ -38,6 +38,7 @@ pub(super) struct At<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Update {
     pub(super) rendered: usize,
+    pub(super) bytes: usize,
     pub(super) changed: bool,
 }
 
@@ -124,6 +125,7 @@ impl Slot {
             self.reads.remove(key);
         }
         let text = sink.take_text();
+        update.bytes += text.len();
         let kept = self.fragments.get(key);
         if kept != Some(&text) {
             update.changed |= kept.is_some() || !text.is_empty();
