@@ -74,7 +74,7 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
     std::fs::create_dir_all(&charts).with_context(|| charts.display().to_string())?;
     let name = charts.file_name().and_then(|name| name.to_str()).context("the page has a name")?.to_owned();
     let mut text = head(results, machine);
-    let mut chart = |file: &str, title: &str, unit: Unit, lines: &[Line], text: &mut String| -> Result<()> {
+    let chart = |file: &str, title: &str, unit: Unit, lines: &[Line], text: &mut String| -> Result<()> {
         let lines: Vec<Line> = lines.iter().filter(|(_, points)| points.len() > 1).cloned().collect();
         if lines.is_empty() {
             return Ok(());

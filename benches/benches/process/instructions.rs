@@ -18,10 +18,6 @@ use tailorbird::plugin::PluginSet;
 use tailorbird::resources::Defaults;
 use tailorbird_bench::scene::{cluster, fresh, rendered};
 
-/// The allocator of the `tailorbird` command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The path that a process under valgrind is to take.
 const PATH: &str = "TAILORBIRD_BENCH_PATH";
 
@@ -44,14 +40,12 @@ const PATHS: [&str; 10] = [
     "assemble the files",
 ];
 
-fn main() -> Result<()> {
-    match std::env::var(PATH) {
-        Ok(path) => take(&path),
-        Err(_) => parent(),
-    }
+/// What a process under valgrind is asked to do, if this is one.
+pub(crate) fn asked() -> Option<Result<()>> {
+    std::env::var(PATH).ok().map(|path| take(&path))
 }
 
-fn parent() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("instructions are not counted: there is no valgrind");
         return Ok(());

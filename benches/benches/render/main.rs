@@ -1,5 +1,8 @@
 //! What a node's rendering costs in memory: from nothing, after one change of each kind, after a burst; with and without the
-//! default plugins, which `make plugins` builds. Everything is for the node with index 0; nothing is written.
+//! default plugins, which `make plugins` builds; and what single calls cost. Everything is for the node with index 0; nothing is
+//! written.
+
+mod calls;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -185,5 +188,14 @@ fn parse(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, cold, change, assembling, parse);
+criterion_group!(
+    benches,
+    cold,
+    change,
+    assembling,
+    parse,
+    calls::functions,
+    calls::policies,
+    calls::plugin_functions
+);
 criterion_main!(benches);

@@ -10,21 +10,16 @@ use tailorbird::render::Renderer;
 use tailorbird_bench::results::{self, Measured};
 use tailorbird_bench::scene::{cluster, node_name, sizes, templates};
 
-/// The allocator of the `tailorbird` command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The size that a process is to measure.
 const SIZE: &str = "TAILORBIRD_BENCH_SIZE";
 
-fn main() -> Result<()> {
-    match std::env::var(SIZE) {
-        Ok(size) => child(size.parse()?),
-        Err(_) => parent(),
-    }
+/// What a process of its own is asked to do, if this is one.
+pub(crate) fn asked() -> Option<Result<()>> {
+    let size = std::env::var(SIZE).ok()?;
+    Some(size.parse().map_err(anyhow::Error::from).and_then(child))
 }
 
-fn parent() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut measured = Vec::new();
     println!(
         "{:>6}  {:>14}  {:>14}  {:>14}  {:>12}",

@@ -15,14 +15,10 @@ use tailorbird::stage::Options;
 use tailorbird_bench::results::{self, Measured};
 use tailorbird_bench::scene::{cluster, is_quick, node_name, rendered, sizes, templates};
 
-/// The allocator of the `tailorbird` command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measurements of each side, in turn; odd, so that there is a middle one.
 const TURNS: u32 = 15;
 
-fn main() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut measured = Vec::new();
     println!(
         "{:>6}  {:>10}  {:>10}  {:>10}  {:>10}  {:>8}",

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion};
 use serde_json::Value;
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::generator::{ClusterSpec, event};
@@ -15,30 +15,22 @@ use tailorbird::render::{Renderer, load};
 use tailorbird::types::Name;
 use tailorbird_bench::scene::{fresh, is_quick};
 
+use super::group;
+
 use guest::Guest;
 
-#[path = "../../host/tests/support/component.rs"]
+#[path = "../../../host/tests/support/component.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 mod guest;
-
-/// The allocator of the `tailorbird` command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Calls in one template.
 const CALLS: usize = 100;
 
-fn criterion() -> Criterion {
-    let (warm_up, measure) = if is_quick() { (50, 200) } else { (200, 800) };
-    let criterion = Criterion::default().sample_size(if is_quick() { 10 } else { 20 });
-    criterion.warm_up_time(Duration::from_millis(warm_up)).measurement_time(Duration::from_millis(measure))
-}
-
 /// A hundred calls of a function of templates; `nothing` is the template without a call.
-fn functions(c: &mut Criterion) {
+pub(crate) fn functions(c: &mut Criterion) {
     let node: Name = "node".parse().expect("a name");
     let snapshot = Engine::new(Settings::new(node.clone())).snapshot().clone();
-    let mut group = c.benchmark_group("template functions, a hundred calls");
+    let mut group = group(c, "template functions, a hundred calls");
     for (name, call) in [
         ("nothing", "word\n"),
         ("lower", "{{lower \"WORD\"}}\n"),
@@ -89,7 +81,7 @@ fn set(guests: &[Guest], setting: u32) -> PluginSet {
 }
 
 /// The policies, asked about clusters of several sizes. A rendering's first call of a plugin makes its instance.
-fn policies(c: &mut Criterion) {
+pub(crate) fn policies(c: &mut Criterion) {
     let guests = [Guest::new("peers", "peers-plugin"), Guest::new("filter", "filter-plugin")];
     let sets = [0, 1].map(|setting| set(&guests, setting));
     let lengths: &[u32] = if is_quick() { &[10, 1_000] } else { &[1, 10, 100, 1_000, 10_000] };
@@ -105,7 +97,7 @@ fn policies(c: &mut Criterion) {
         let mut node = fresh(&spec, &sets[0]);
         node.step(spec.objects().map(event)).unwrap_or_else(|error| panic!("{error}"));
         for (plugin, export) in [(0, "peers.select"), (1, "filter.advertise"), (1, "filter.rules")] {
-            let mut group = c.benchmark_group("plugin calls, all items");
+            let mut group = group(c, "plugin calls, all items");
             let mut turn = 0;
             group.bench_function(format!("{export}/{length}"), |b| {
                 b.iter_custom(|iterations| {
@@ -128,11 +120,11 @@ fn policies(c: &mut Criterion) {
 }
 
 /// A function of a plugin that answers a number, with lists of several lengths.
-fn plugin_functions(c: &mut Criterion) {
+pub(crate) fn plugin_functions(c: &mut Criterion) {
     let set = set(&[Guest::function("echo", guest::NOTHING)], 0);
     let node: Name = "node".parse().expect("a name");
     let snapshot = Engine::new(Settings::new(node)).snapshot().clone();
-    let mut group = c.benchmark_group("plugin calls, one function");
+    let mut group = group(c, "plugin calls, one function");
     for length in [0, 10, 100, 1_000] {
         let list = Value::from_iter((0..length).map(|number| format!("item-{number}")));
         group.bench_function(format!("functions.call/{length}"), |b| {
@@ -151,6 +143,3 @@ fn plugin_functions(c: &mut Criterion) {
         });
     }
 }
-
-criterion_group! { name = benches; config = criterion(); targets = functions, policies, plugin_functions }
-criterion_main!(benches);
