@@ -69,7 +69,7 @@ test-full: test
 
 # The default plugins are measured too, so they are built first; with the release profile, for the benches have the same.
 measure = cargo build --release --locked --package tailorbird; $(call build_plugins,$(TARGET)/release/tailorbird); \
-	cargo bench --locked --package tailorbird-bench --bench render --bench process; \
+	cargo bench --locked --package tailorbird-bench --bench suite; \
 	cargo run --profile bench --locked --package tailorbird-bench --bin bench-page -- --page $(1)
 
 bench:

@@ -1,17 +1,12 @@
 //! What a node's rendering costs in memory: from nothing, after one change of each kind, after a burst; with and without the
-//! default plugins, which `make plugins` builds; and what single calls cost. Everything is for the node with index 0; nothing is
-//! written.
-
-mod calls;
+//! default plugins, which `make plugins` builds. Everything is for the node with index 0; nothing is written.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
 use criterion::measurement::WallTime;
-use criterion::{
-    BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
-};
+use criterion::{BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use tailorbird::engine::Event;
 use tailorbird::generator::{Change, ClusterSpec, event, write_yaml};
 use tailorbird::manifest::{Entry, Format, read_from};
@@ -21,10 +16,6 @@ use tailorbird::resources::Defaults;
 use tailorbird_bench::scene::{
     cluster, default_plugins, events, fresh, is_quick, node_name, rendered, settings, sizes, templates,
 };
-
-/// The allocator of the `tailorbird` command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// One change of each kind. The first peer is every node's, whatever the size.
 const CHANGES: [(&str, Change); 10] = [
@@ -50,7 +41,8 @@ fn sets() -> Vec<(&'static str, PluginSet)> {
     [("without plugins", PluginSet::default())].into_iter().chain(with).collect()
 }
 
-fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
+/// A group of benchmarks, as long as this run has time for.
+pub(crate) fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = c.benchmark_group(name);
     let (warm_up, measure) = if is_quick() { (50, 200) } else { (200, 800) };
     group.warm_up_time(Duration::from_millis(warm_up)).measurement_time(Duration::from_millis(measure));
@@ -63,7 +55,7 @@ fn step(node: &mut MeasuredNode, events: impl IntoIterator<Item = Event>) -> Ste
 }
 
 /// From parsed objects to six files.
-fn cold(c: &mut Criterion) {
+pub(crate) fn cold(c: &mut Criterion) {
     for (with, plugins) in sets() {
         let mut group = group(c, &format!("cold, {with}"));
         group.sample_size(10).sampling_mode(SamplingMode::Flat);
@@ -115,7 +107,7 @@ fn turns(spec: &ClusterSpec, changes: impl Iterator<Item = Change> + Clone) -> [
 }
 
 /// One change: applied, asked about, rendered. And bursts of changes that come at once.
-fn change(c: &mut Criterion) {
+pub(crate) fn change(c: &mut Criterion) {
     let sandbox = Sandbox::new(None).expect("a sandbox");
     for (with, plugins) in sets() {
         let mut group = group(c, &format!("change, {with}"));
@@ -154,7 +146,7 @@ fn change(c: &mut Criterion) {
 }
 
 /// The files put together as texts, beside a copy of the bytes, than which no renderer of whole files can be faster.
-fn assembling(c: &mut Criterion) {
+pub(crate) fn assembling(c: &mut Criterion) {
     let mut group = group(c, "assemble");
     for size in sizes() {
         let spec = cluster(size);
@@ -170,7 +162,7 @@ fn assembling(c: &mut Criterion) {
 }
 
 /// From a dump in YAML to parsed objects.
-fn parse(c: &mut Criterion) {
+pub(crate) fn parse(c: &mut Criterion) {
     let mut dump = Vec::new();
     write_yaml(&ClusterSpec::mesh(500), &mut dump).expect("memory takes all");
     let defaults = Defaults::new("kube-system".parse().expect("a name"));
@@ -187,15 +179,3 @@ fn parse(c: &mut Criterion) {
         });
     });
 }
-
-criterion_group!(
-    benches,
-    cold,
-    change,
-    assembling,
-    parse,
-    calls::functions,
-    calls::policies,
-    calls::plugin_functions
-);
-criterion_main!(benches);

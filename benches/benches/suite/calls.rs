@@ -15,7 +15,7 @@ use tailorbird::render::{Renderer, load};
 use tailorbird::types::Name;
 use tailorbird_bench::scene::{fresh, is_quick};
 
-use super::group;
+use super::render::group;
 
 use guest::Guest;
 
