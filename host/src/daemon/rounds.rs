@@ -231,7 +231,8 @@ impl Rounds {
     }
 
     fn apply(&mut self) {
-        self.pipeline.apply(self.pending.drain(..));
+        // Its room goes too: after the first list there are never as many again.
+        self.pipeline.apply(std::mem::take(&mut self.pending));
         let wanted = self.pipeline.engine().secret_names();
         self.secrets.send_if_modified(|secrets| {
             let changed = **secrets != wanted;
