@@ -30,6 +30,7 @@ pub mod engine;
 pub mod environment;
 pub mod explain;
 pub mod manifest;
+pub mod notice;
 pub mod pipeline;
 pub mod plugin;
 pub mod policy;
