@@ -129,6 +129,7 @@ fn start(
         files_read: Box::new(|| None),
         reread: Box::new(|| Err("there is no configuration file".to_owned())),
         log: Box::new(|_| {}),
+        herald: None,
     };
     thread::spawn(move || {
         if let Err(error) = daemon::run(parts) {

@@ -34,6 +34,7 @@ pub mod explain;
 pub mod generator;
 pub mod manifest;
 pub mod measure;
+pub mod notice;
 pub mod pipeline;
 pub mod plugin;
 pub mod policy;

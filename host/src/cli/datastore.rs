@@ -8,6 +8,7 @@ use tokio::runtime;
 use super::output;
 use crate::engine::{Engine, Settings};
 use crate::environment::{self, EnvironmentError};
+use crate::notice::Herald;
 use crate::syncer::kubernetes::{self, Access, Pace, Place};
 use crate::syncer::{Syncer, read_once};
 use crate::types::ValueError;
@@ -18,6 +19,9 @@ pub(super) enum Datastore {
     // What a value says for itself would spread the help of every option over several lines.
     Kubernetes,
 }
+
+/// A datastore's sources, and who tells in it.
+type Opened = (Vec<Box<dyn Syncer>>, Box<dyn Herald>);
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,8 +36,8 @@ impl Datastore {
         Ok(named.unwrap_or(Datastore::Kubernetes))
     }
 
-    /// The sources of a node, for a daemon.
-    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+    /// The sources of a node, for a daemon, and who brings its notices to users.
+    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Opened> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.open(settings, Pace::default()))
     }
@@ -43,7 +47,7 @@ impl Datastore {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
-            let sources = self.open(engine.settings(), pace).await?;
+            let (sources, _) = self.open(engine.settings(), pace).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
             read.map_err(|error| {
@@ -52,10 +56,11 @@ impl Datastore {
         })
     }
 
-    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Opened> {
         let Datastore::Kubernetes = self;
         let group = environment::calico_group(&|name| std::env::var(name).ok())?;
         let access = Access::open(Place::Environment).await?;
-        Ok(kubernetes::sources(access, settings, group, pace))
+        let (sources, events) = kubernetes::sources(access, settings, group, pace);
+        Ok((sources, Box::new(events)))
     }
 }

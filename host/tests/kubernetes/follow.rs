@@ -76,7 +76,7 @@ impl Followed {
         let (secrets, needed) = watch::channel(Arc::default());
         let mut tasks = JoinSet::new();
         let mut states = Vec::new();
-        for (at, source) in sources(access, &settings, group, pace).into_iter().enumerate() {
+        for (at, source) in sources(access, &settings, group, pace).0.into_iter().enumerate() {
             states.push(State { name: source.name().to_owned(), ..State::default() });
             tasks.spawn(source.run(Updates::new(at, sender.clone(), needed.clone())));
         }

@@ -14,26 +14,26 @@ use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::support::rendered::Files;
 
-fn program(api: &Cluster, bench: &Bench, line: &str) -> Command {
+pub(crate) fn program(api: &Cluster, bench: &Bench, line: &str) -> Command {
     let mut command = bench.command(line);
     command.env("KUBECONFIG", api.files.path().join("kubeconfig")).env("NODENAME", "worker-1");
     command
 }
 
 /// Runs to the end, without holding up the proxy.
-async fn ended(mut command: Command) -> Ran {
+pub(crate) async fn ended(mut command: Command) -> Ran {
     tokio::task::spawn_blocking(move || Ran::of(&mut command)).await.unwrap()
 }
 
 /// All that is in a folder.
-fn set(folder: &Path) -> Files {
+pub(crate) fn set(folder: &Path) -> Files {
     let Ok(entries) = fs::read_dir(folder) else { return Files::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names = names.filter(|name| !name.starts_with('.'));
     names.map(|name| (name.clone(), fs::read_to_string(folder.join(&name)).unwrap_or_default())).collect()
 }
 
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + AT_MOST;
     while !holds() {
         assert!(Instant::now() < deadline, "it did not come to pass that {what}");
@@ -81,7 +81,7 @@ fn only_kubernetes_can_be_the_datastore() {
 }
 
 /// A daemon that runs; it is killed with this value.
-struct Daemon(Child);
+pub(crate) struct Daemon(pub(crate) Child);
 
 impl Drop for Daemon {
     fn drop(&mut self) {

@@ -16,6 +16,7 @@
 
 mod access;
 mod collection;
+mod events;
 mod failure;
 mod groups;
 mod list;
@@ -36,10 +37,11 @@ use source::{Collections, Secrets};
 use stream::Shared;
 
 pub use access::{Access, AccessError, Place};
+pub use events::Events;
 pub use groups::CalicoGroup;
 pub use pace::Pace;
 
-/// The sources of a node, one for each kind that is read.
+/// The sources of a node, one for each kind that is read, and what brings its notices into the cluster.
 ///
 /// `group` is the group that Calico's objects are in if it is not to be found out (`CALICO_API_GROUP`). The last source
 /// reads the Secrets that [`super::Updates::secrets`] names, and no others.
@@ -48,7 +50,7 @@ pub fn sources(
     settings: &Settings,
     group: Option<CalicoGroup>,
     pace: Pace,
-) -> Vec<Box<dyn Syncer>> {
+) -> (Vec<Box<dyn Syncer>>, Events) {
     let defaults = settings.defaults();
     let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
     let whole = [
@@ -69,6 +71,6 @@ pub fn sources(
         Box::new(Collections::new(shared.clone(), collections))
     };
     let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(of).collect();
-    sources.push(Box::new(Secrets::new(shared, settings.secret_namespace.clone())));
-    sources
+    sources.push(Box::new(Secrets::new(shared.clone(), settings.secret_namespace.clone())));
+    (sources, Events::new(shared, settings.kubernetes_node.parse().unwrap_or_else(|_| settings.node.clone())))
 }
