@@ -71,13 +71,14 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
-    let (mut sources, herald): (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>) = match args.objects.is_empty()
-    {
+    let mut herald: Option<Box<dyn Herald>> = None;
+    let mut sources: Vec<Box<dyn Syncer>> = match args.objects.is_empty() {
         true => {
-            let (sources, herald) = Datastore::from_environment(&lookup)?.sources(&settings)?;
-            (sources, Some(herald))
+            let (sources, events) = Datastore::from_environment(&lookup)?.sources(&settings)?;
+            herald = Some(events);
+            sources
         }
-        false => (vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))], None),
+        false => vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))],
     };
     sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();

@@ -22,6 +22,7 @@ use crate::objects::{calico, cluster, settings};
 use crate::program::{Daemon, program, set, until};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::server::USER;
+use crate::support::component::Guest;
 
 const COLLECTION: &str = "/api/v1/namespaces/default/events";
 
@@ -71,7 +72,8 @@ async fn events(api: &Cluster, name: &str) -> Vec<Value> {
 
 /// Waits until there are such Events of an object, and gives them.
 async fn until_events(api: &Cluster, what: &str, name: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    let deadline = tokio::time::Instant::now() + AT_MOST;
+    // About a peer, nodes wait by chance for half a minute at most.
+    let deadline = tokio::time::Instant::now() + AT_MOST + Pace::default().events;
     loop {
         let events = events(api, name).await;
         if holds(&events) {
@@ -200,6 +202,30 @@ async fn the_daemon_tells_of_a_missing_secret_and_one_that_may_not_tell_goes_on(
             assert_eq!(events(&api, "worker-1").await, Vec::<Value>::new());
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_daemon_tells_of_bad_peers_failed_checks_and_quarantined_plugins() {
+    let Some(api) = Cluster::take().await else { return };
+    forget(&api).await;
+    api.apply_all(&cluster()).await;
+    api.apply(&calico("BGPPeer", "switch", json!({"peerIP": "no address", "asNumber": 1}))).await;
+    api.deployed(&["bgp"]).await;
+    let bench = Bench::new();
+    fs::create_dir(bench.out()).unwrap();
+    bench.daemon("bird", "echo \"$3:7: what is this\" >&2; exit 1");
+    let guest = Guest::new("p", "peers-plugin").body("peers#select", "(unreachable)");
+    fs::write(bench.path("p.wasm"), guest.component()).unwrap();
+    let plugin = "[[plugin]]\npath = \"p.wasm\"\non_error = \"skip\"\n";
+    bench.put("tailorbird.toml", &format!("{plugin}[daemon]\nreload = \"none\"\n"));
+    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
+    let command = command.stdout(Stdio::null()).stderr(File::create(bench.path("log")).unwrap());
+    let _daemon = Daemon(command.spawn().unwrap());
+    let has =
+        |reason: &'static str| move |events: &[Value]| events.iter().any(|event| event["reason"] == reason);
+    until_events(&api, "the check", "worker-1", has("FailedCheck")).await;
+    until_events(&api, "the plugin", "worker-1", has("QuarantinedPlugin")).await;
+    until_events(&api, "the peer", "switch", has("BadPeer")).await;
 }
 
 #[tokio::test]

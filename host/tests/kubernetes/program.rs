@@ -12,6 +12,7 @@ use crate::common::{Bench, Ran};
 use crate::follow::{AT_MOST, from_files};
 use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
+use crate::support::component::Guest;
 use crate::support::rendered::Files;
 
 pub(crate) fn program(api: &Cluster, bench: &Bench, line: &str) -> Command {
@@ -70,6 +71,52 @@ async fn a_cluster_is_rendered_once_and_compared() {
     // There is no way to it at all.
     fs::remove_file(&token).unwrap();
     ended(lost).await.ends(1).tells("no way to the Kubernetes API").tells("KUBECONFIG");
+}
+
+/// The lists that are read anyway hold all that plugins may read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deployed_account_is_enough_for_plugins() {
+    let Some(api) = Cluster::take().await else { return };
+    let mut objects = cluster();
+    for object in &mut objects {
+        match object["kind"].as_str() {
+            Some("Service") => object["metadata"]["annotations"] = json!({"bgp.tailorbird.io/priority": "7"}),
+            Some("Node") => object["spec"] = json!({"unschedulable": true}),
+            _ => {}
+        }
+    }
+    api.apply_all(&objects).await;
+    api.deployed(&["bgp"]).await;
+    let bench = Bench::new();
+    let grants = [
+        "/tailorbird/v1/node/*/labels/rack",
+        "/tailorbird/v1/node/*/unschedulable",
+        "/tailorbird/v1/service/*/*/annotations/bgp.tailorbird.io",
+    ];
+    let guest = Guest::new("p", "peers-plugin").wants(&grants);
+    fs::write(bench.path("p.wasm"), guest.component()).unwrap();
+    let plugin = format!("[[plugin]]\npath = \"p.wasm\"\ngrants = {grants:?}\n");
+    bench.put("tailorbird.toml", &format!("{plugin}[daemon]\nreload = \"none\"\n"));
+    let get = program(&api, &bench, "get /tailorbird/v1 --datastore kubernetes --config tailorbird.toml");
+    let ran = ended(get).await.ends(0);
+    assert_eq!(ran.err, "", "{}", ran.out);
+    for key in [
+        "/tailorbird/v1/node/worker-2/labels/rack",
+        "/tailorbird/v1/node/worker-3/unschedulable",
+        "/tailorbird/v1/service/default/service-1/annotations/bgp.tailorbird.io/priority",
+    ] {
+        assert!(ran.out.contains(key), "{key}: {}", ran.out);
+    }
+
+    fs::create_dir(bench.out()).unwrap();
+    let log = bench.path("log");
+    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
+    let daemon = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let _daemon = Daemon(daemon);
+    let expected = from_files(&settings(), &objects);
+    until("the files are there", || set(&bench.out()) == expected).await;
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(!log.contains("ERROR") && !log.contains("403"), "{log}");
 }
 
 #[test]
