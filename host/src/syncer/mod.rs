@@ -3,6 +3,8 @@
 pub mod files;
 pub mod kubernetes;
 mod once;
+mod stored;
+pub mod typha;
 mod watched;
 
 use std::collections::BTreeSet;

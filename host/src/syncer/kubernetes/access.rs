@@ -100,7 +100,11 @@ impl Access {
     }
 
     /// The same for an answer that is small.
-    pub(super) async fn get_whole(&self, path: &str, at_most: Duration) -> Result<Vec<u8>, Failure> {
+    pub(in crate::syncer) async fn get_whole(
+        &self,
+        path: &str,
+        at_most: Duration,
+    ) -> Result<Vec<u8>, Failure> {
         const MAX: usize = 16 << 20;
         let body = Limited::new(self.get(path, at_most).await?.into_body(), MAX).collect();
         match tokio::time::timeout(at_most, body).await {
