@@ -6,6 +6,7 @@ mod cluster;
 mod completions;
 mod datastore;
 mod diff;
+mod doctor;
 mod explain;
 mod get;
 mod output;
@@ -103,6 +104,8 @@ enum Command {
     Get(get::Args),
     /// Say why a peer, a route, a filter or a node is there or is not
     Explain(explain::Args),
+    /// Try every connection that this node needs, and say what fails and what to do
+    Doctor(doctor::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
     Bird(bird::Args),
     /// Write out the built-in templates
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Get(args) => get::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, log),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),

@@ -3,7 +3,7 @@
 pub mod files;
 pub mod kubernetes;
 mod once;
-mod stored;
+mod step;
 pub mod typha;
 mod watched;
 
@@ -18,6 +18,7 @@ use crate::engine::Event;
 use crate::types::Name;
 
 pub use once::{OutOfSync, read_once};
+pub use step::Step;
 pub use watched::{Files, Workloads};
 
 /// A datastore, or a part of one that can fail alone.

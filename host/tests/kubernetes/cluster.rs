@@ -216,6 +216,16 @@ impl Cluster {
         }
     }
 
+    /// Installs the CRD of one more kind, which takes every object.
+    pub(crate) async fn install_also(&self, kind: &str, plural: &str) {
+        let crd = definition(CalicoGroup::Crd, kind, plural);
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        match self.ask(Method::POST, path, Some(&crd)).await {
+            Ok(_) | Err(409) => self.until_served(CalicoGroup::Crd, plural, true).await,
+            Err(code) => panic!("{plural}: {code}"),
+        }
+    }
+
     /// Takes the CRD of a kind away.
     pub(crate) async fn uninstall(&self, group: CalicoGroup, plural: &str) {
         let (name, _) = group.as_str().split_once('/').unwrap();

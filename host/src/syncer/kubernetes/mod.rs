@@ -22,6 +22,7 @@ mod list;
 mod merge;
 mod object;
 mod pace;
+mod probe;
 mod source;
 mod stream;
 
@@ -40,6 +41,7 @@ pub use groups::CalicoGroup;
 pub(super) use object::Pruned;
 pub use pace::Pace;
 pub(super) use pace::{Backoff, chance};
+pub use probe::probe;
 
 /// The sources of a node, one for each kind that is read.
 ///

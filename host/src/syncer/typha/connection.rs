@@ -21,6 +21,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
+    /// The server's certificate, in words.
+    peer: Option<String>,
 }
 
 /// How much is read at once, in bytes.
@@ -47,6 +49,7 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         let keep_alive = socket2::TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE);
         let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive);
+        let mut peer = None;
         let stream: Box<dyn Stream> = match &config.tls {
             None => Box::new(stream),
             Some(files) => {
@@ -59,10 +62,18 @@ impl Connection {
                 };
                 let connector = TlsConnector::from(tls::client(files)?);
                 let secured = connector.connect(name, stream).await;
-                Box::new(secured.map_err(|error| format!("TLS: {error}"))?)
+                let secured = secured.map_err(|error| format!("TLS: {error}"))?;
+                let certificates = secured.get_ref().1.peer_certificates().unwrap_or_default();
+                peer = certificates.first().and_then(|certificate| tls::summary(certificate));
+                Box::new(secured)
             }
         };
-        Ok(Self { stream, buffer: vec![0; PIECE] })
+        Ok(Self { stream, buffer: vec![0; PIECE], peer })
+    }
+
+    /// The server's certificate, in words; none without TLS.
+    pub(super) fn peer(&self) -> Option<&str> {
+        self.peer.as_deref()
     }
 
     /// Sends, within a time.

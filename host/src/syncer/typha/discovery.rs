@@ -56,13 +56,16 @@ impl Discovery {
         // At random, and then by distance.
         instances.sort_by_cached_key(|instance| (instance.distance, chance().to_bits()));
         let all: Vec<SocketAddr> = instances.into_iter().map(|instance| instance.address).collect();
-        let next = choose(&all, &mut self.tried);
-        next.ok_or_else(|| match &self.at {
+        choose(&all, &mut self.tried).ok_or_else(|| self.none())
+    }
+
+    fn none(&self) -> String {
+        match &self.at {
             At::Address(address) => format!("{address}: there is no address of this name"),
             At::Service { namespace, name } => format!(
                 "the Service {namespace}/{name} has no ready endpoint with a port named {PORT}: is Typha running?"
             ),
-        })
+        }
     }
 
     /// The instance that was tried last was of use: after it, all others are as good as ever.
@@ -70,6 +73,15 @@ impl Discovery {
         let last = self.tried.pop();
         self.tried.clear();
         self.tried.extend(last);
+    }
+
+    /// All instances, in no order.
+    ///
+    /// # Errors
+    /// There is none, or nobody can tell.
+    pub(super) async fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let all: Vec<SocketAddr> = self.instances().await?.iter().map(|instance| instance.address).collect();
+        if all.is_empty() { Err(self.none()) } else { Ok(all) }
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, String> {

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
+use super::keys::{self, Found};
 use crate::engine::Event;
 use crate::resources::{Defaults, ObjectKey, Parsed};
 use crate::syncer::Update;
-use crate::syncer::stored::{self, Found, Source};
 use crate::types::Name;
 
 /// How many objects are told at once at most.
@@ -92,8 +92,8 @@ impl Mirror {
             self.remove(key);
             return;
         }
-        let is_left_out = self.without_blocks && key.starts_with(stored::BLOCKS);
-        if is_left_out || !stored::is_read(Source::Typha, key, &self.node) {
+        let is_left_out = self.without_blocks && key.starts_with(keys::BLOCKS);
+        if is_left_out || !keys::is_read(key, &self.node) {
             return;
         }
         self.read(key, value);
@@ -107,7 +107,7 @@ impl Mirror {
                 return;
             }
         }
-        let object = match stored::read(Source::Typha, key, value, &self.defaults) {
+        let object = match keys::read(key, value, &self.defaults) {
             Found::Object(parsed) => {
                 let object = parsed.key.clone();
                 self.nameless.remove(key);

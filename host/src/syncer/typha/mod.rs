@@ -13,8 +13,10 @@
 mod config;
 mod connection;
 mod discovery;
+mod keys;
 mod message;
 mod mirror;
+mod probe;
 mod session;
 mod snappy;
 mod source;
@@ -22,4 +24,5 @@ mod tls;
 mod wire;
 
 pub use config::{At, Config, Pace, ServerIdentity, Tls};
+pub use probe::probe;
 pub use source::Typha;

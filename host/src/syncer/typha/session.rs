@@ -91,3 +91,78 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::engine::Event;
+    use crate::syncer::Update;
+
+    /// What a conversation came to: the objects that are there, and how often it was answered.
+    fn replay(recording: &[u8], piece: usize) -> Result<(BTreeSet<String>, usize), String> {
+        let mut mirror = Mirror::new("one".parse().expect("a name"), false, Default::default());
+        let (mut session, _) = Session::begin("one", 1);
+        mirror.connected();
+        let (mut objects, mut answers, mut in_sync) = (BTreeSet::new(), 0, 0);
+        for bytes in recording.chunks(piece) {
+            answers += usize::from(!session.take(bytes, &mut mirror)?.answer.is_empty());
+            for update in mirror.take() {
+                match update {
+                    Update::Event(Event::Upsert(parsed)) => {
+                        assert!(parsed.resource.is_ok() && parsed.warnings.is_empty(), "{parsed:?}");
+                        objects.insert(parsed.key.to_string());
+                    }
+                    Update::Event(Event::Delete(key)) => assert!(objects.remove(&key.to_string()), "{key}"),
+                    Update::InSync => in_sync += 1,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert_eq!((in_sync, session.version().is_some()), (1, true));
+        Ok((objects, answers))
+    }
+
+    const PLAIN: &[u8] = include_bytes!("../../../tests/typha/recordings/plain.bin");
+    const SNAPPY: &[u8] = include_bytes!("../../../tests/typha/recordings/snappy.bin");
+
+    #[test]
+    fn what_a_real_server_said_is_understood() {
+        let expected = [
+            "BGPConfiguration default",
+            "BlockAffinity one-10-40-1-0-26",
+            "IPPool 10.40.0.0-16",
+            "IPPool 10.41.0.0-16",
+            "Node one",
+            "Node three",
+        ];
+        let expected: BTreeSet<String> = expected.map(str::to_owned).into();
+        // A server waits for answers before it goes on in another stream, so these come byte by byte.
+        let (objects, answers) = replay(SNAPPY, 1).expect("understood");
+        assert_eq!(objects, expected);
+        assert!(answers >= 2 + 3, "two streams begin and pings come: {answers}");
+        for piece in [1, 7, 512, PLAIN.len()] {
+            assert_eq!(replay(PLAIN, piece).expect("understood").0, expected, "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_flaw_in_it_is_an_error_or_none_and_never_more() {
+        for recording in [PLAIN, SNAPPY] {
+            for at in (0..recording.len()).step_by(13) {
+                let mut flawed = recording.to_vec();
+                flawed[at] ^= 0x55;
+                let mut mirror = Mirror::new("one".parse().expect("a name"), false, Default::default());
+                let (mut session, _) = Session::begin("one", 1);
+                mirror.connected();
+                for byte in flawed.chunks(1) {
+                    if session.take(byte, &mut mirror).is_err() {
+                        break;
+                    }
+                    mirror.take();
+                }
+            }
+        }
+    }
+}

@@ -110,6 +110,41 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// Says whom the first certificate in a file names, and until when.
+///
+/// # Errors
+/// The file cannot be read, or the certificate is not valid now.
+pub(super) fn describe(file: &Path) -> Result<String, String> {
+    let all = certificates(file)?;
+    let Some(first) = all.first() else { return Ok(String::new()) };
+    let (_, certificate) = X509Certificate::from_der(first)
+        .map_err(|error| format!("the certificate cannot be read: {error}"))?;
+    let told = told(&certificate);
+    match certificate.validity().is_valid() {
+        true => Ok(told),
+        false => Err(format!("it is not valid now; issue another one, or set the clock right: {told}")),
+    }
+}
+
+/// What a certificate says of itself; none if it cannot be read.
+pub(super) fn summary(certificate: &[u8]) -> Option<String> {
+    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+    let uris = names(certificate)?.uris;
+    let uris = if uris.is_empty() { String::new() } else { format!(", URIs {}", uris.join(", ")) };
+    Some(format!("{}{uris}", told(&parsed)))
+}
+
+fn told(certificate: &X509Certificate<'_>) -> String {
+    let validity = certificate.validity();
+    format!(
+        "{}, signed by {}, valid from {} until {}",
+        certificate.subject(),
+        certificate.issuer(),
+        validity.not_before,
+        validity.not_after
+    )
+}
+
 /// The names in a certificate; none if it cannot be read.
 fn names(certificate: &[u8]) -> Option<Names> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;

@@ -1,30 +1,10 @@
-//! Calico's own keys and values, as they stand in etcd and as Typha sends them.
-
-use std::fmt;
+//! Keys and values as Typha sends them: Calico's own, and pools in a form of their own.
 
 use serde_json::{Map, Value, json};
 
-use super::kubernetes::Pruned;
 use crate::resources::{Defaults, Document, ObjectError, Parsed, parse};
+use crate::syncer::kubernetes::Pruned;
 use crate::types::{Name, ValueError};
-
-/// Who has the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    /// Typha, which converts pools.
-    Typha,
-    /// etcd.
-    Etcd,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Source::Typha => "Typha",
-            Source::Etcd => "etcd",
-        })
-    }
-}
 
 /// What a value is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +16,7 @@ pub(super) enum Found {
 }
 
 /// The folder of Calico's objects.
-pub(super) const OBJECTS: &str = "/calico/resources/v3/projectcalico.org/";
+const OBJECTS: &str = "/calico/resources/v3/projectcalico.org/";
 
 /// The folder of the nodes' blocks.
 pub(super) const BLOCKS: &str = "/calico/ipam/v2/host/";
@@ -44,12 +24,11 @@ pub(super) const BLOCKS: &str = "/calico/ipam/v2/host/";
 const POOLS: [&str; 2] = ["/calico/v1/ipam/v4/pool/", "/calico/v1/ipam/v6/pool/"];
 
 /// The folders of the kinds that are read.
-pub(super) const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 4] = [
     ("bgpconfigurations", "BGPConfiguration"),
     ("bgppeers", "BGPPeer"),
     ("bgpfilters", "BGPFilter"),
     ("nodes", "Node"),
-    ("ippools", "IPPool"),
 ];
 
 /// What a key stands for.
@@ -62,7 +41,7 @@ enum Meaning<'a> {
     Block(&'a str, &'a str),
 }
 
-fn meaning(source: Source, key: &str) -> Option<Meaning<'_>> {
+fn meaning(key: &str) -> Option<Meaning<'_>> {
     if let Some(rest) = key.strip_prefix(OBJECTS) {
         let (folder, name) = rest.split_once('/')?;
         let (_, kind) = KINDS.into_iter().find(|(own, _)| *own == folder)?;
@@ -73,27 +52,22 @@ fn meaning(source: Source, key: &str) -> Option<Meaning<'_>> {
         let cidr = rest.strip_prefix("ipv4/block/").or_else(|| rest.strip_prefix("ipv6/block/"))?;
         return Some(Meaning::Block(node, cidr));
     }
-    if source == Source::Typha {
-        return POOLS.into_iter().find_map(|folder| key.strip_prefix(folder)).map(Meaning::Pool);
-    }
-    None
+    POOLS.into_iter().find_map(|folder| key.strip_prefix(folder)).map(Meaning::Pool)
 }
 
 /// Whether a key matters to a node.
-pub(super) fn is_read(source: Source, key: &str, own: &Name) -> bool {
-    match meaning(source, key) {
+pub(super) fn is_read(key: &str, own: &Name) -> bool {
+    match meaning(key) {
         Some(Meaning::Block(node, _)) => node == own.as_str(),
         other => other.is_some(),
     }
 }
 
 /// Reads the value of a key that is read.
-pub(super) fn read(source: Source, key: &str, value: &[u8], defaults: &Defaults) -> Found {
-    let Some(meaning) = meaning(source, key) else {
+pub(super) fn read(key: &str, value: &[u8], defaults: &Defaults) -> Found {
+    let Some(meaning) = meaning(key) else {
         return Found::Nameless("not a key that is read".to_owned());
     };
-    // A block without a value is one that is implicitly confirmed.
-    let value = if value.is_empty() && matches!(meaning, Meaning::Block(..)) { b"{}" } else { value };
     let content = match serde_json::from_slice::<Pruned>(value) {
         Ok(Pruned(Value::Object(content))) => Ok(content),
         Ok(_) => Err("the value is no JSON object".to_owned()),
@@ -124,7 +98,7 @@ pub(super) fn read(source: Source, key: &str, value: &[u8], defaults: &Defaults)
     match parse(&document, defaults) {
         Ok(Document::Object(mut parsed)) => {
             if let Some(reason) = fault {
-                let reason = ValueError::new(format!("{source} has {key}: {reason}"));
+                let reason = ValueError::new(format!("Typha has {key}: {reason}"));
                 parsed.resource = Err(ObjectError::new(&parsed.key, "", "", &reason));
                 parsed.warnings.clear();
             }
@@ -200,8 +174,8 @@ mod tests {
     use super::*;
     use crate::resources::{EncapMode, Kind, Resource};
 
-    fn found(source: Source, key: &str, value: &str) -> Parsed {
-        match read(source, key, value.as_bytes(), &Defaults::default()) {
+    fn found(key: &str, value: &str) -> Parsed {
+        match read(key, value.as_bytes(), &Defaults::default()) {
             Found::Object(parsed) => *parsed,
             Found::Nameless(reason) => panic!("{key}: {reason}"),
         }
@@ -213,21 +187,20 @@ mod tests {
 
     #[test]
     fn only_what_matters_to_the_node_is_read() {
-        for (key, by_typha, by_etcd) in [
-            ("/calico/resources/v3/projectcalico.org/nodes/node-b", true, true),
-            ("/calico/resources/v3/projectcalico.org/bgppeers/x", true, true),
-            ("/calico/resources/v3/projectcalico.org/tiers/x", false, false),
-            ("/calico/resources/v3/projectcalico.org/nodes", false, false),
-            ("/calico/ipam/v2/host/node-a/ipv4/block/10.10.0.0-26", true, true),
-            ("/calico/ipam/v2/host/node-a/ipv6/block/fd10::-122", true, true),
-            ("/calico/ipam/v2/host/node-a-longer/ipv4/block/10.10.0.0-26", false, false),
-            ("/calico/ipam/v2/virtual/load-balancer/ipv4/block/10.10.9.0-26", false, false),
-            ("/calico/v1/ipam/v4/pool/10.10.0.0-16", true, false),
-            ("/calico/v1/host/x", false, false),
-            ("", false, false),
+        for (key, is_read) in [
+            ("/calico/resources/v3/projectcalico.org/nodes/node-b", true),
+            ("/calico/resources/v3/projectcalico.org/bgppeers/x", true),
+            ("/calico/resources/v3/projectcalico.org/tiers/x", false),
+            ("/calico/resources/v3/projectcalico.org/nodes", false),
+            ("/calico/ipam/v2/host/node-a/ipv4/block/10.10.0.0-26", true),
+            ("/calico/ipam/v2/host/node-a/ipv6/block/fd10::-122", true),
+            ("/calico/ipam/v2/host/node-a-longer/ipv4/block/10.10.0.0-26", false),
+            ("/calico/ipam/v2/virtual/load-balancer/ipv4/block/10.10.9.0-26", false),
+            ("/calico/v1/ipam/v4/pool/10.10.0.0-16", true),
+            ("/calico/v1/host/x", false),
+            ("", false),
         ] {
-            assert_eq!(is_read(Source::Typha, key, &own()), by_typha, "{key}");
-            assert_eq!(is_read(Source::Etcd, key, &own()), by_etcd, "{key}");
+            assert_eq!(super::is_read(key, &own()), is_read, "{key}");
         }
     }
 
@@ -236,7 +209,7 @@ mod tests {
         let peers = "/calico/resources/v3/projectcalico.org/bgppeers/";
         let value =
             r#"{"kind":"BGPPeer","metadata":{"name":"other"},"spec":{"peerIP":"10.0.0.1","asNumber":65000}}"#;
-        let parsed = found(Source::Etcd, &format!("{peers}rack"), value);
+        let parsed = found(&format!("{peers}rack"), value);
         assert_eq!(parsed.key.to_string(), "BGPPeer rack");
         assert!(parsed.resource.is_ok());
         for (value, told) in [
@@ -246,13 +219,13 @@ mod tests {
             (r#"{"kind":"BGPPeer","#, "no JSON: "),
             ("\u{1}", "no JSON: "),
         ] {
-            let error = found(Source::Typha, &format!("{peers}rack"), value).resource.expect_err(value);
+            let error = found(&format!("{peers}rack"), value).resource.expect_err(value);
             let error = error.to_string();
             assert!(error.contains(told) && error.contains(peers) && error.contains("Typha"), "{error}");
         }
         for name in ["a/b", "..", "", "a b", "../nodes/x"] {
             let key = format!("{peers}{name}");
-            let found = read(Source::Etcd, &key, value.as_bytes(), &Defaults::default());
+            let found = read(&key, value.as_bytes(), &Defaults::default());
             assert!(matches!(found, Found::Nameless(_)), "{key}: {found:?}");
         }
     }
@@ -262,33 +235,33 @@ mod tests {
         let value = r#"{"cidr":"10.10.0.0/16","ipip":"tunl0","ipip_mode":"cross-subnet","vxlan_mode":"","masquerade":true,
             "ipam":true,"disabled":false,"disableBGPExport":true,"assignment_mode":"Manual","allowed_uses":["Tunnel"]}"#;
         let key = "/calico/v1/ipam/v4/pool/10.10.0.0-16";
-        let Ok(Resource::IpPool(pool)) = found(Source::Typha, key, value).resource else { panic!("a pool") };
+        let Ok(Resource::IpPool(pool)) = found(key, value).resource else { panic!("a pool") };
         assert_eq!((pool.name.as_str(), pool.cidr.to_string().as_str()), ("10.10.0.0-16", "10.10.0.0/16"));
         assert_eq!((pool.ipip, pool.vxlan), (EncapMode::CrossSubnet, EncapMode::Never));
         assert!(pool.nat_outgoing && pool.disable_bgp_export && pool.manual_assignment && !pool.disabled);
         assert_eq!(pool.allowed_uses, ["Tunnel"]);
 
-        let six = found(Source::Typha, "/calico/v1/ipam/v6/pool/fd10::-48", r#"{"cidr":"fd10::/48"}"#);
+        let six = found("/calico/v1/ipam/v6/pool/fd10::-48", r#"{"cidr":"fd10::/48"}"#);
         assert_eq!((six.key.kind, six.key.name.as_str()), (Kind::IpPool, "fd10..-48"));
-        let other = found(Source::Typha, key, r#"{"cidr":"10.11.0.0/16"}"#).resource.expect_err("another");
+        let other = found(key, r#"{"cidr":"10.11.0.0/16"}"#).resource.expect_err("another");
         assert!(other.to_string().contains("10.11.0.0/16"), "{other}");
     }
 
     #[test]
     fn blocks_have_the_key_for_their_place() {
         let key = "/calico/ipam/v2/host/node-a/ipv6/block/fd10::6d15:74ba-122";
-        let parsed = found(Source::Etcd, key, r#"{"state":"pendingDeletion","deleted":false}"#);
+        let parsed = found(key, r#"{"state":"pendingDeletion","deleted":false}"#);
         assert_eq!(parsed.key.name.as_str(), "node-a-fd10--6d15-74ba-122");
         let Ok(Resource::BlockAffinity(block)) = parsed.resource else { panic!("a block") };
         assert_eq!((block.node.as_str(), block.cidr.to_string().as_str()), ("node-a", "fd10::6d15:74ba/122"));
         assert_eq!(block.state.as_str(), "pendingDeletion");
-        let gone = found(Source::Etcd, key, r#"{"state":"confirmed","deleted":true}"#);
+        let gone = found(key, r#"{"state":"confirmed","deleted":true}"#);
         assert!(matches!(gone.resource, Ok(Resource::BlockAffinity(block)) if block.deleted));
-        let empty = found(Source::Etcd, key, "");
+        let empty = found(key, "");
         assert!(
             matches!(empty.resource, Ok(Resource::BlockAffinity(block)) if block.state.as_str().is_empty())
         );
-        let bad = found(Source::Etcd, "/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.0", "{}");
+        let bad = found("/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.0", "{}");
         assert!(bad.resource.is_err());
     }
 }
