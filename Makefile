@@ -4,12 +4,13 @@
 # make demo    renders the example clusters for one node each, has BIRD check them, shows what plugins change, and runs the daemon
 # make test    everything that must hold before a change goes in
 # make test-full the same, and every conformance case by way of a real API server (KUBEBUILDER_ASSETS), some minutes longer
-# make bench   measurements
+# make bench   measures, prints the table and writes docs/performance.md: up to 20 minutes on two cores, without the build
+# make bench-quick the same with two sizes and few samples, up to 3 minutes; it writes target/performance.md
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup plugins demo test test-full bench
+.PHONY: setup plugins demo test test-full bench bench-quick bench-all
 
 NODE ?= worker-1
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -66,6 +67,22 @@ test:
 test-full: export TAILORBIRD_ALL_CASES = 1
 test-full: test
 
+# The default plugins are measured too, so they are built first; with the release profile, for the benches have the same.
+measure = cargo build --release --locked --package tailorbird; $(call build_plugins,$(TARGET)/release/tailorbird); \
+	cargo bench --locked --package tailorbird-bench --bench suite; \
+	cargo run --profile bench --locked --package tailorbird-bench --bin bench-page -- --page $(1)
+
 bench:
 	@$(with_bird)
-	cargo bench --workspace --locked
+	$(call measure,docs/performance.md)
+
+bench-quick: export TAILORBIRD_BENCH_QUICK = 1
+bench-quick:
+	@$(with_bird)
+	mkdir -p target
+	$(call measure,target/performance.md)
+
+# Everything, also what the daemon needs from an event to its files and what each default plugin adds.
+bench-all: bench
+	@$(with_bird)
+	cargo bench --locked --package tailorbird-bench --bench daemon --bench plugins

@@ -21,11 +21,12 @@ use tailorbird::daemon::schedule::Timing;
 use tailorbird::daemon::{self, Parts, Settings};
 use tailorbird::delivery::Destination;
 use tailorbird::engine::{Engine, Settings as EngineSettings};
+use tailorbird::generator::{Change, ClusterSpec, event};
 use tailorbird::pipeline::{Pipeline, Templates};
 use tailorbird::plugin::PluginSet;
 use tailorbird::syncer::{Syncer, Update, Updates};
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec, event, median};
+use tailorbird_bench::median;
 use tokio::sync::mpsc;
 
 /// The allocator of the `tailorbird` command.
@@ -128,6 +129,7 @@ fn start(
         files_read: Box::new(|| None),
         reread: Box::new(|| Err("there is no configuration file".to_owned())),
         log: Box::new(|_| {}),
+        herald: None,
     };
     thread::spawn(move || {
         if let Err(error) = daemon::run(parts) {
@@ -227,8 +229,7 @@ fn change(checker: &str) -> anyhow::Result<()> {
             whole.push(took);
         }
     }
-    let [disk, whole, checks] =
-        [disk, whole, checks].map(|mut times| median(&mut times).as_secs_f64() * 1000.0);
+    let [disk, whole, checks] = [disk, whole, checks].map(|times| median(&times).as_secs_f64() * 1000.0);
     println!(
         "change/{NODES} with {checker}: {whole:.1} ms from the event to the files in place; the disk alone {disk:.1} ms for \
          {bytes} bytes, so {:.2} times that; the checks alone {checks:.1} ms, {:.0} % of the whole",

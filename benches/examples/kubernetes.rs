@@ -11,13 +11,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use futures::{StreamExt, stream};
 use http::Method;
-use serde_json::Value;
-use tailorbird_bench::{ClusterSpec, median, write_json_lines};
+use tailorbird::generator::ClusterSpec;
+use tailorbird_bench::median;
 
-use cluster::{Cluster, collection_of};
+use api::{beside, load, until};
+use cluster::Cluster;
 
+#[path = "../compare/api.rs"]
+#[allow(dead_code)]
+mod api;
 #[path = "../../host/tests/kubernetes/cluster.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod cluster;
@@ -68,44 +71,6 @@ fn usage(child: &Child) -> Usage {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     };
     Usage { cpu: Duration::from_millis(ticks * 10), resident: kibibytes("VmRSS:"), peak: kibibytes("VmHWM:") }
-}
-
-/// Creates an object with its status.
-async fn create(api: &Cluster, mut object: Value) {
-    let (collection, _) = collection_of(&object);
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"] {
-            metadata.remove(field);
-        }
-    }
-    let has_status = matches!(object["kind"].as_str(), Some("Node" | "Service"));
-    let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
-    let mut made = match api.ask(Method::POST, &collection, Some(&object)).await {
-        Ok(made) => made,
-        Err(409) => return,
-        Err(code) => panic!("{path}: {code}"),
-    };
-    if has_status && object["status"].is_object() {
-        made["status"] = object["status"].clone();
-        api.ask(Method::PUT, &format!("{path}/status"), Some(&made)).await.unwrap();
-    }
-}
-
-async fn load(api: &Cluster, spec: &ClusterSpec) {
-    let mut lines = Vec::new();
-    write_json_lines(spec, &mut lines).unwrap();
-    let objects = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    let objects = objects.map(|line| serde_json::from_slice::<Value>(line).unwrap());
-    stream::iter(objects).for_each_concurrent(32, |object| create(api, object)).await;
-}
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "it did not come to pass that {what}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    begun.elapsed()
 }
 
 /// Waits until a process has done nothing for a second.
@@ -176,11 +141,6 @@ async fn peer_of(api: &Cluster, bird: &str) -> String {
     peer.expect("a session with a node")["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
-fn beside() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    here.parent().unwrap().parent().unwrap().join("tailorbird")
-}
-
 #[tokio::main]
 async fn main() {
     let args = Args::parse();
@@ -242,7 +202,7 @@ async fn main() {
                 walls.push(begun.elapsed());
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
-            let wall = median(&mut walls);
+            let wall = median(&walls);
             let used = usage(&child);
             print(&format!("{} changes, the median", walls.len()), wall, before, used);
             println!(

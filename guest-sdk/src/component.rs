@@ -7,13 +7,16 @@ use std::rc::Rc;
 
 use crate::bindings::filter::exports::tailorbird::policy::filter as filter_wire;
 use crate::bindings::functions::exports::tailorbird::policy::functions as functions_wire;
-use crate::bindings::host::tailorbird::policy::types as wire;
 use crate::bindings::lifecycle::exports::tailorbird::policy::lifecycle as lifecycle_wire;
 use crate::bindings::peers::exports::tailorbird::policy::peers as peers_wire;
 use crate::filter::{DecisionPacker, RulePacker};
 use crate::kv::HostKv;
 use crate::text::count;
 use crate::{Direction, Filter, Function, Functions, Peering, Peers, Policy, Request, Route, Value};
+
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static ALLOCATOR: crate::allocator::Allocator = crate::allocator::Allocator::new();
 
 /// A policy as a component.
 #[derive(Debug)]
@@ -67,8 +70,8 @@ impl<P: Filter> filter_wire::Guest for Component<P> {
         let policy = policy::<P>()?;
         let kv = HostKv::default();
         let mut packer = DecisionPacker::default();
-        for route in &request.routes {
-            packer.add(&policy.advertise(&Route::new(&request.text, route), &kv)?);
+        for row in 0..request.routes.lengths.len() {
+            packer.add(&policy.advertise(&Route::new(&request.text, &request.routes, row), &kv)?);
         }
         Ok(packer.finish())
     }
@@ -77,18 +80,15 @@ impl<P: Filter> filter_wire::Guest for Component<P> {
         let policy = policy::<P>()?;
         let kv = HostKv::default();
         let mut packer = RulePacker::default();
-        for (index, session) in request.sessions.iter().enumerate() {
-            let peering = peering(&request.text, &request.names, session);
+        let filter_wire::RulesRequest { text, sessions, names } = &request;
+        for row in 0..sessions.names.len() {
+            let peering = Peering { text, names, columns: sessions, row };
             for direction in [Direction::Import, Direction::Export] {
-                packer.add(count(index), direction, policy.rules(&peering, direction, &kv)?);
+                packer.add(count(row), direction, policy.rules(&peering, direction, &kv)?);
             }
         }
         Ok(packer.finish())
     }
-}
-
-fn peering<'a>(text: &'a str, names: &'a [wire::Span], wire: &'a wire::Peering) -> Peering<'a> {
-    Peering { text, names, wire }
 }
 
 impl<P: Functions> functions_wire::Guest for Component<P> {

@@ -39,6 +39,8 @@
 //! # fn main() {}
 //! ```
 
+#[cfg(any(target_arch = "wasm32", test))]
+mod allocator;
 #[doc(hidden)]
 #[allow(clippy::all, clippy::unwrap_used, clippy::semicolon_if_nothing_returned)]
 pub mod bindings;

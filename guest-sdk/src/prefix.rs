@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Family;
 use crate::bindings::host::tailorbird::policy::types as wire;
-use crate::values::{ParseError, address_from_wire, address_to_wire, from_text};
+use crate::values::{ParseError, address_to_wire, from_text};
 
 /// An IP prefix. Bits behind its length are zero.
 ///
@@ -97,12 +97,6 @@ impl Prefix {
     /// Whether there is an address in both.
     pub fn overlaps(self, other: Self) -> bool {
         self.covers(other) || other.covers(self)
-    }
-
-    pub(crate) fn from_wire(prefix: wire::Prefix) -> Self {
-        let address = address_from_wire(prefix.address);
-        // The host gives no greater length.
-        Self::new(address, prefix.length).unwrap_or_else(|| Self::host(address))
     }
 
     pub(crate) fn to_wire(self) -> wire::Prefix {

@@ -1,23 +1,34 @@
-//! Pieces of the one text that came with a request, and the other way round.
+//! Pieces of the one text that came with a request, and the other way round. A column has a piece as one number: its start,
+//! plus its length times 2^32.
 
 use crate::bindings::host::tailorbird::policy::types as wire;
 
 /// A piece of a text. The host gives none that is not there; one would be empty.
-pub(crate) fn piece(text: &str, span: wire::Span) -> &str {
-    let start = span.start as usize;
-    text.get(start..start.saturating_add(span.length as usize)).unwrap_or_default()
+pub(crate) fn piece(text: &str, packed: u64) -> &str {
+    let (start, length) = unpacked(packed);
+    text.get(start..start.saturating_add(length)).unwrap_or_default()
+}
+
+/// The start and the length of a piece.
+fn unpacked(packed: u64) -> (usize, usize) {
+    (packed as u32 as usize, (packed >> 32) as u32 as usize)
+}
+
+/// A piece in one number.
+pub(crate) fn packed(start: u32, length: u32) -> u64 {
+    u64::from(length) << 32 | u64::from(start)
 }
 
 /// The same, where an empty piece stands for none.
-pub(crate) fn some_piece(text: &str, span: wire::Span) -> Option<&str> {
-    Some(piece(text, span)).filter(|text| !text.is_empty())
+pub(crate) fn some_piece(text: &str, packed: u64) -> Option<&str> {
+    Some(piece(text, packed)).filter(|text| !text.is_empty())
 }
 
 /// Whether a piece of a text is the same as another text: as fast as can be, since a policy looks for a label among those of
 /// thousands of nodes.
-pub(crate) fn is_piece(text: &str, span: wire::Span, wanted: &str) -> bool {
-    let start = span.start as usize;
-    span.length as usize == wanted.len()
+pub(crate) fn is_piece(text: &str, packed: u64, wanted: &str) -> bool {
+    let (start, length) = unpacked(packed);
+    length == wanted.len()
         && text
             .as_bytes()
             .get(start..start.saturating_add(wanted.len()))
@@ -40,9 +51,9 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// A piece of a list. The host gives none that is not there; one would be empty.
-pub(crate) fn part<T>(list: &[T], range: wire::Range) -> &[T] {
-    let start = range.start as usize;
-    list.get(start..start.saturating_add(range.count as usize)).unwrap_or_default()
+pub(crate) fn part<T>(list: &[T], packed: u64) -> &[T] {
+    let (start, count) = unpacked(packed);
+    list.get(start..start.saturating_add(count)).unwrap_or_default()
 }
 
 /// A text, and its pieces.
@@ -55,6 +66,12 @@ impl Text {
         let start = count(self.0.len());
         self.0.push_str(piece);
         wire::Span { start, length: count(piece.len()) }
+    }
+
+    /// Adds a piece, for a column.
+    pub(crate) fn add_packed(&mut self, piece: &str) -> u64 {
+        let wire::Span { start, length } = self.add(piece);
+        packed(start, length)
     }
 }
 
@@ -78,7 +95,7 @@ mod tests {
     fn a_piece_is_compared_to_its_last_byte() {
         const TEXT: &str = "<topology.kubernetes.io/zone>";
         for length in 0..TEXT.len() {
-            let span = wire::Span { start: 1, length: count(length) };
+            let span = packed(1, count(length));
             let Some(piece) = TEXT.get(1..1 + length) else { continue };
             assert!(is_piece(TEXT, span, piece), "{piece}");
             assert!(!is_piece(TEXT, span, &format!("{piece}>")));
@@ -88,7 +105,7 @@ mod tests {
                 assert!(!is_piece(TEXT, span, std::str::from_utf8(&other).unwrap()), "{piece} {place}");
             }
         }
-        let outside = wire::Span { start: u32::MAX, length: 1 };
+        let outside = packed(u32::MAX, 1);
         assert!(!is_piece(TEXT, outside, ">"));
     }
 }

@@ -184,11 +184,6 @@ impl ClusterId {
     pub const fn get(self) -> u32 {
         self.0
     }
-
-    // The host gives no 0.
-    pub(crate) fn from_wire(id: u32) -> Self {
-        Self(id.max(1))
-    }
 }
 
 impl fmt::Display for ClusterId {
@@ -239,10 +234,24 @@ impl<'de> Deserialize<'de> for Priority {
     }
 }
 
-pub(crate) fn address_from_wire(address: wire::Address) -> IpAddr {
+/// The address in a row of columns. The host gives none that is not there.
+pub(crate) fn address_in(families: &[wire::Family], words: &[u64], row: usize) -> IpAddr {
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    let (high, low) = (word(row * 2), word(row * 2 + 1));
+    match families.get(row) {
+        Some(wire::Family::V6) => IpAddr::V6(ipv6_from_wire((high, low))),
+        _ => IpAddr::V4(Ipv4Addr::from_bits(low as u32)),
+    }
+}
+
+/// The words of an address in a column.
+pub(crate) fn address_words(address: IpAddr) -> [u64; 2] {
     match address {
-        wire::Address::V4(bits) => IpAddr::V4(Ipv4Addr::from_bits(bits)),
-        wire::Address::V6(halves) => IpAddr::V6(ipv6_from_wire(halves)),
+        IpAddr::V4(address) => [0, address.to_bits().into()],
+        IpAddr::V6(address) => {
+            let (high, low) = ipv6_to_wire(address);
+            [high, low]
+        }
     }
 }
 
@@ -303,7 +312,8 @@ mod tests {
     fn addresses_come_over_and_back() {
         for text in ["10.0.0.1", "2001:db8::1", "::", "ffff::"] {
             let address: IpAddr = text.parse().unwrap();
-            assert_eq!(address_from_wire(address_to_wire(address)), address);
+            let words = [[0; 2], address_words(address)].concat();
+            assert_eq!(address_in(&[wire::Family::V4, crate::family(address)], &words, 1), address);
         }
         assert!(matches!(address_to_wire([10, 0, 0, 1].into()), wire::Address::V4(0x0a00_0001)));
     }

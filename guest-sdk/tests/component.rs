@@ -160,59 +160,68 @@ fn slice(text: &str, span: wire::Span) -> &str {
     &text[span.start as usize..][..span.length as usize]
 }
 
-fn peering(text: &mut Text, address: &str, as_number: u32, filters: wire::Range) -> wire::Peering {
-    let ip = match address.parse::<IpAddr>().unwrap() {
-        IpAddr::V4(ip) => wire::Address::V4(ip.to_bits()),
-        IpAddr::V6(ip) => wire::Address::V6(((ip.to_bits() >> 64) as u64, ip.to_bits() as u64)),
+/// A piece of a text or of a list, as columns have it.
+fn packed(start: u32, length: u32) -> u64 {
+    u64::from(length) << 32 | u64::from(start)
+}
+
+/// Peerings of the mesh: their addresses, AS numbers and filters.
+fn peerings<const N: usize>(text: &mut Text, rows: [(&str, u32, u64); N]) -> wire::Peerings {
+    let wire::Span { start, length } = text.add("Mesh_x");
+    let addresses = rows.map(|(address, ..)| address.parse::<IpAddr>().unwrap());
+    let internal = |(_, as_number, _)| match as_number {
+        64512 => wire::PeeringTraits::INTERNAL,
+        _ => wire::PeeringTraits::empty(),
     };
-    wire::Peering {
-        name: text.add("Mesh_x"),
-        kind: wire::PeeringKind::Mesh,
-        bgp_peer: text.add(""),
-        remote_node: text.add(""),
-        ip,
-        port: None,
-        as_number,
-        local_as: 64512,
-        same_as: as_number == 64512,
-        passive: false,
-        next_hop: wire::NextHop::Automatic,
-        restart_time: None,
-        keepalive_time: None,
-        ttl_security: None,
-        remote_cluster_id: None,
-        has_password: false,
-        filters,
+    let words = |address| match address {
+        IpAddr::V4(ip) => [0, ip.to_bits().into()],
+        IpAddr::V6(ip) => [(ip.to_bits() >> 64) as u64, ip.to_bits() as u64],
+    };
+    wire::Peerings {
+        names: vec![packed(start, length); N],
+        kinds: vec![wire::PeeringKind::Mesh; N],
+        bgp_peers: vec![0; N],
+        remote_nodes: vec![0; N],
+        families: addresses.map(tailorbird_guest::family).to_vec(),
+        addresses: addresses.map(words).concat(),
+        ports: vec![0; N],
+        as_numbers: rows.map(|(_, as_number, _)| as_number).to_vec(),
+        local_as_numbers: vec![64512; N],
+        traits: rows.map(internal).to_vec(),
+        next_hops: vec![wire::NextHop::Automatic; N],
+        restart_times: vec![u32::MAX; N],
+        keepalive_times: vec![u32::MAX; N],
+        ttl_securities: vec![0; N],
+        remote_cluster_ids: vec![0; N],
+        filters: rows.map(|(.., filters)| filters).to_vec(),
     }
 }
 
-const NO_FILTERS: wire::Range = wire::Range { start: 0, count: 0 };
-
 fn peers_request() -> peers_wire::Request {
-    use peers_wire::{Candidate, Label, Node, Request};
     let mut text = Text::default();
-    let label = Label { key: text.add("zone"), value: text.add("east") };
-    let nodes = ["a", "b", "c"].map(|name| Node {
-        name: text.add(name),
-        ipv4: Some(1),
-        ipv6: None,
-        as_number: 64512,
-        cluster_id: None,
-        labels: wire::Range { start: 0, count: u32::from(name == "c") },
-    });
-    let names = vec![text.add("unused"), text.add("ipv4-ü")];
-    let filtered = wire::Range { start: 1, count: 1 };
-    let candidates = vec![
-        Candidate { peering: peering(&mut text, "10.0.0.2", 64512, NO_FILTERS), node: Some(1) },
-        Candidate { peering: peering(&mut text, "10.0.0.3", 64512, filtered), node: Some(2) },
-        Candidate { peering: peering(&mut text, "10.9.9.9", 65001, filtered), node: None },
-    ];
-    Request {
+    let mut piece = |piece| {
+        let wire::Span { start, length } = text.add(piece);
+        packed(start, length)
+    };
+    let labels = peers_wire::Labels { keys: vec![piece("zone")], values: vec![piece("east")] };
+    let nodes = peers_wire::Nodes {
+        names: ["a", "b", "c"].map(&mut piece).to_vec(),
+        ipv4: vec![1; 3],
+        ipv6: vec![0; 6],
+        as_numbers: vec![64512; 3],
+        cluster_ids: vec![0; 3],
+        labels: vec![0, 0, packed(0, 1)],
+    };
+    let names = vec![piece("unused"), piece("ipv4-ü")];
+    let filtered = packed(1, 1);
+    let rows = [("10.0.0.2", 64512, 0), ("10.0.0.3", 64512, filtered), ("10.9.9.9", 65001, filtered)];
+    let peerings = peerings(&mut text, rows);
+    peers_wire::Request {
         text: text.0,
-        nodes: nodes.into(),
-        labels: vec![label],
+        nodes,
+        labels,
         this_node: Some(0),
-        candidates,
+        candidates: peers_wire::Candidates { peerings, nodes: vec![1, 2, u32::MAX] },
         names,
         mesh: true,
     }
@@ -267,29 +276,37 @@ fn pieces_that_are_not_there_are_empty() {
     request.text.truncate(3);
     request.names.clear();
     request.this_node = Some(99);
-    request.candidates[0].node = Some(99);
+    request.candidates.nodes[0] = 99;
     // The label's text is gone.
     assert_eq!(Plugin::select(request), Err("nobody in the east".into()));
 }
 
 #[test]
 fn decisions_are_packed() {
-    use filter_wire::{Guest, Route};
+    use filter_wire::Guest;
     configured();
     let mut text = Text::default();
-    let mut route = |kind, namespace: &str, service: &str| Route {
-        prefix: wire::Prefix { address: wire::Address::V4(0x0a60_0001), length: 32 },
-        kind,
-        namespace: text.add(namespace),
-        service: text.add(service),
+    let mut routes = |rows: &[(RouteKind, &str, &str)]| {
+        let mut piece = |piece: &str| {
+            let wire::Span { start, length } = text.add(piece);
+            packed(start, length)
+        };
+        filter_wire::Routes {
+            families: vec![wire::Family::V4; rows.len()],
+            addresses: [0, 0x0a60_0001].repeat(rows.len()),
+            lengths: vec![32; rows.len()],
+            kinds: rows.iter().map(|row| row.0).collect(),
+            namespaces: rows.iter().map(|row| piece(row.1)).collect(),
+            services: rows.iter().map(|row| piece(row.2)).collect(),
+        }
     };
-    let routes = vec![
-        route(RouteKind::Block, "", ""),
-        route(RouteKind::Service, "shop", "web"),
-        route(RouteKind::Cidr, "", ""),
-        route(RouteKind::Service, "secret", "web"),
-    ];
-    let broken = vec![route(RouteKind::Service, "broken", "web")];
+    let broken = routes(&[(RouteKind::Service, "broken", "web")]);
+    let routes = routes(&[
+        (RouteKind::Block, "", ""),
+        (RouteKind::Service, "shop", "web"),
+        (RouteKind::Cidr, "", ""),
+        (RouteKind::Service, "secret", "web"),
+    ]);
     let request = |routes| filter_wire::AdvertiseRequest { text: text.0.clone(), routes };
     let answer = Plugin::advertise(request(routes)).unwrap();
     let decision = |route, accept| filter_wire::RouteDecision {
@@ -332,8 +349,7 @@ fn equal_sets_are_in_the_answer_once() {
     use filter_wire::{Guest, RulesRequest};
     configured();
     let mut text = Text::default();
-    let mut session = |as_number| peering(&mut text, "2001:db8::1", as_number, NO_FILTERS);
-    let sessions = vec![session(65001), session(64512), session(64512)];
+    let sessions = peerings(&mut text, [65001, 64512, 64512].map(|number| ("2001:db8::1", number, 0)));
     let answer = Plugin::rules(RulesRequest { text: text.0, sessions, names: Vec::new() }).unwrap();
     let assignments: Vec<_> =
         answer.assignments.iter().map(|own| (own.session, own.direction, own.set)).collect();

@@ -19,6 +19,8 @@
 //! - [`configuration`]: the operator's file;
 //! - [`environment`]: what the environment of existing deployments says;
 //! - [`explain`]: why a session or a route is there, or is not;
+//! - [`generator`]: clusters to measure with;
+//! - [`measure`]: how times are taken and told;
 //! - [`cli`]: the command line.
 
 pub mod bird;
@@ -29,7 +31,10 @@ pub mod delivery;
 pub mod engine;
 pub mod environment;
 pub mod explain;
+pub mod generator;
 pub mod manifest;
+pub mod measure;
+pub mod notice;
 pub mod pipeline;
 pub mod plugin;
 pub mod policy;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use render_fixture::*;
 use tailorbird::engine::model::{Block, Item, Route};
-use tailorbird::engine::{CollectionId, View};
+use tailorbird::engine::{CollectionId, Snapshot, View};
 use tailorbird::render::{self, RenderedFile, Renderer, Rendering, Stats};
 use tailorbird::types::Family;
 
@@ -86,11 +86,14 @@ fn the_built_in_set_writes_the_six_files() {
 
 #[test]
 fn work_follows_the_change() {
+    let mut one = Vec::new();
     for peers in [20, 2000] {
         let mut renderer = built_in();
         let mut snapshot = snapshot(1, peers);
         let cold = renderer.render(&snapshot);
-        assert_eq!(cold.stats, Stats { fragments_rendered: peers, templates_rendered: 6 });
+        let bytes = cold.files.iter().map(|file| file.as_ref().expect("rendered").text.len()).sum();
+        let all = Stats { fragments_rendered: peers, templates_rendered: 6, bytes_rendered: bytes };
+        assert_eq!(cold.stats, all, "a first rendering makes every byte");
         assert!(file(&cold, "bird.cfg").changed);
 
         // Nothing changed.
@@ -103,7 +106,8 @@ fn work_follows_the_change() {
         let changes = set_peer(&mut snapshot, 3, peer(7, true));
         renderer.note(&changes);
         let warm = renderer.render(&snapshot);
-        assert_eq!(warm.stats, Stats { fragments_rendered: 1, templates_rendered: 0 });
+        assert_eq!((warm.stats.fragments_rendered, warm.stats.templates_rendered), (1, 0));
+        one.push(warm.stats.bytes_rendered);
         assert!(file(&warm, "bird.cfg").changed && !file(&warm, "bird_aggr.cfg").changed);
         let text = file(&warm, "bird.cfg").text.clone();
         assert_eq!(text.len(), text.to_string().len());
@@ -127,6 +131,7 @@ fn work_follows_the_change() {
             assert_eq!(kept.text.len(), fresh.text.len());
         }
     }
+    assert!(one[0] == one[1] && one[0] > 0, "one peer's text is made, whatever the others: {one:?}");
 }
 
 #[test]
@@ -561,4 +566,91 @@ fn speed() {
     set_peer(&mut next, 3, peer(8, true));
     renderer.render(&next);
     println!("one change, not noted: {:?}", start.elapsed());
+}
+
+/// Peers that differ from each other in each field, two of each sort.
+fn all_sorts_of_peers() -> Snapshot {
+    let every = full_snapshot();
+    let items = &every.models[0].collection(CollectionId::Peers).items;
+    let Some(Item::Peer(full)) = items.get("Node_10_2_0_1_port_1790").map(|item| &**item) else {
+        panic!("a peer")
+    };
+    let mut snapshot = snapshot(1, 3);
+    for sort in 0..18 {
+        for twin in 0..2 {
+            let mut peer = peer(1000 + sort * 10 + twin, sort % 2 == 0);
+            let full = full.clone();
+            match sort {
+                0 => peer.local_as = full.local_as,
+                1 => peer.port = full.port,
+                2 => peer.as_number = full.local_as.expect("an AS"),
+                3 => peer.source = None,
+                4 => peer.ttl_security = full.ttl_security,
+                5 => peer.same_as = false,
+                6 => peer.import = full.import,
+                7 => peer.export = full.export,
+                8 => peer.kind = "global",
+                9 => peer.restart_time = full.restart_time,
+                10 => peer.keepalive_time = full.keepalive_time,
+                11 => peer.rr_cluster_id = full.rr_cluster_id,
+                12 => peer.password = full.password,
+                13 => peer.next_hop = full.next_hop,
+                14 => peer.allow_local_as = full.allow_local_as,
+                15 => peer.normal_local_pref = 7,
+                16 => peer.ip = ip(&format!("10.77.0.{}", twin + 1)),
+                _ => (peer.import, peer.export) = (full.export, full.import),
+            }
+            set_peer(&mut snapshot, 1, peer);
+        }
+    }
+    snapshot
+}
+
+/// What a body of `peers` gives.
+fn peers_of(snapshot: &Snapshot, body: &str) -> Result<String, String> {
+    let dir = folder("family = \"v4\"", &format!("{{{{#each_item peers}}}}\n{body}{{{{/each_item}}}}\n"));
+    let mut loaded = render::load(dir.path(), &name("node-1"));
+    let resource = loaded.remove(0).map_err(|error| error.to_string())?;
+    let mut rendering = Renderer::new(vec![resource]).render(snapshot);
+    rendering.files.remove(0).map(|file| file.text.to_string()).map_err(|error| error.to_string())
+}
+
+/// An item whose fields are only written out shares its text with others that are like it, and that must never show. Whoever asks
+/// about the item as a whole has it rendered by itself.
+#[test]
+fn items_that_are_alike_are_rendered_as_each_by_itself() {
+    const BY_ITSELF: &str = "{{#if this}}{{/if}}";
+    let snapshot = all_sorts_of_peers();
+    let source = render::built_in_files()
+        .iter()
+        .find(|file| file.path == "templates/bird.hbs")
+        .expect("it is built in")
+        .text;
+    let (_, stanza) = source.split_once("{{#each_item peers}}\n").expect("it has peers");
+    let (stanza, _) = stanza.split_once("{{/each_item}}").expect("it ends");
+    for (body, fails) in [
+        (stanza, false),
+        ("{{name}} {{ip}}\n", false),
+        ("{{name}} {{upper name}} {{ip}} {{as_number}}{{normal_priority}}\n", false),
+        ("{{name}} {{#if (eq kind \"mesh\")}}{{ip}}{{else}}{{as_number}}{{/if}}\n", false),
+        ("{{#each import}}{{../ip}} {{this.takes_same_as}} {{reject}}\n{{/each}}{{ip}}\n", false),
+        ("{{#each export}}{{reject}} {{../name}}\n{{else}}{{name}} {{ip}}\n{{/each}}", false),
+        ("{{#with ip}}{{this}} {{../name}}{{/with}} {{ip}}\n", false),
+        ("{{this.name}} {{concat ip \"/32\"}} {{this.ip}} {{same_as}}{{passive}}\n", false),
+        ("{{name}}{{#unless passive}} {{as_number}}{{/unless}} {{default port 179}}\n", false),
+        (
+            "{{#if password}}{{password}}{{/if}} {{name}}{{#if (is_set restart_time)}} {{restart_time}}{{/if}}\n",
+            false,
+        ),
+        ("{{lookup this \"name\"}} {{ip}}\n", false),
+        ("the same\n", false),
+        ("{{name}} {{port}}\n", true),
+        ("{{name}} {{ip}} {{next_hop}}\n", true),
+        ("{{nosuch}} {{ip}}\n", true),
+    ] {
+        let together = peers_of(&snapshot, body);
+        let alone = peers_of(&snapshot, &format!("{BY_ITSELF}{body}"));
+        assert_eq!(together, alone, "{body}");
+        assert_eq!(together.is_err(), fails, "{body}: {together:?}");
+    }
 }

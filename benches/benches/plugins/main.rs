@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tailorbird::engine::{Changes, Engine, Event, Settings, Snapshot};
+use tailorbird::generator::{Change, ClusterSpec, event};
 use tailorbird::pipeline::Pipeline;
 use tailorbird::plugin::config::{Configuration, Entry};
 use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::policy::Overlay;
 use tailorbird::render::{Renderer, SharedCalls, load_with, plugin_functions};
 use tailorbird::types::Name;
-use tailorbird_bench::{Change, ClusterSpec, event, median};
+use tailorbird_bench::median;
 
 use scene::Scene;
 
@@ -72,8 +73,8 @@ impl Turns {
         taken
     }
 
-    fn medians(mut self) -> (Duration, Duration) {
-        (median(&mut self.without), median(&mut self.with))
+    fn medians(self) -> (Duration, Duration) {
+        (median(&self.without), median(&self.with))
     }
 }
 

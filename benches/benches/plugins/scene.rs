@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tailorbird::delivery::Destination;
 use tailorbird::engine::{CollectionId, Engine, Event, Item, Settings, Snapshot};
+use tailorbird::generator::{Change, ClusterSpec, event};
 use tailorbird::pipeline::{Pipeline, Rendered, Templates};
 use tailorbird::plugin::PluginSet;
 use tailorbird::render;
 use tailorbird::resources::{Labels, ObjectKey, Resource, ServiceFacts};
 use tailorbird::types::{Family, Name};
-use tailorbird_bench::{Change, ClusterSpec, event};
 
 /// What the functions of `net` are used for: a line for each session and block.
 const PROBES: [&str; 2] = [

@@ -27,7 +27,8 @@ pub mod exports {
                 pub type Address = super::super::super::super::__with_name0::Address;
                 pub type Prefix = super::super::super::super::__with_name0::Prefix;
                 pub type Community = super::super::super::super::__with_name0::Community;
-                pub type Peering = super::super::super::super::__with_name0::Peering;
+                pub type Family = super::super::super::super::__with_name0::Family;
+                pub type Peerings = super::super::super::super::__with_name0::Peerings;
                 /// What a route stands for.
                 #[repr(u8)]
                 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
@@ -69,27 +70,33 @@ pub mod exports {
                         }
                     }
                 }
-                /// A route that this node is about to originate.
-                #[repr(C)]
-                #[derive(Clone, Copy, PartialEq)]
-                pub struct Route {
-                    pub prefix: Prefix,
-                    pub kind: RouteKind,
-                    /// The Service's namespace; empty for other routes.
-                    pub namespace: Span,
-                    /// The Service's name; empty for other routes.
-                    pub service: Span,
+                /// Routes that this node is about to originate, as columns.
+                #[derive(Clone, PartialEq)]
+                pub struct Routes {
+                    /// The families of the prefixes.
+                    pub families: _rt::Vec<Family>,
+                    /// The addresses of the prefixes, two items each. Bits behind the length are zero.
+                    pub addresses: _rt::Vec<u64>,
+                    /// The lengths of the prefixes, 0 to 32 or 128.
+                    pub lengths: _rt::Vec<u8>,
+                    pub kinds: _rt::Vec<RouteKind>,
+                    /// The Services' namespaces: pieces of `text`; empty for other routes.
+                    pub namespaces: _rt::Vec<u64>,
+                    /// The Services' names: pieces of `text`; empty for other routes.
+                    pub services: _rt::Vec<u64>,
                 }
-                impl ::core::fmt::Debug for Route {
+                impl ::core::fmt::Debug for Routes {
                     fn fmt(
                         &self,
                         f: &mut ::core::fmt::Formatter<'_>,
                     ) -> ::core::fmt::Result {
-                        f.debug_struct("Route")
-                            .field("prefix", &self.prefix)
-                            .field("kind", &self.kind)
-                            .field("namespace", &self.namespace)
-                            .field("service", &self.service)
+                        f.debug_struct("Routes")
+                            .field("families", &self.families)
+                            .field("addresses", &self.addresses)
+                            .field("lengths", &self.lengths)
+                            .field("kinds", &self.kinds)
+                            .field("namespaces", &self.namespaces)
+                            .field("services", &self.services)
                             .finish()
                     }
                 }
@@ -97,7 +104,7 @@ pub mod exports {
                 #[derive(Clone, PartialEq)]
                 pub struct AdvertiseRequest {
                     pub text: _rt::String,
-                    pub routes: _rt::Vec<Route>,
+                    pub routes: Routes,
                 }
                 impl ::core::fmt::Debug for AdvertiseRequest {
                     fn fmt(
@@ -222,8 +229,9 @@ pub mod exports {
                 #[derive(Clone, PartialEq)]
                 pub struct RulesRequest {
                     pub text: _rt::String,
-                    pub sessions: _rt::Vec<Peering>,
-                    pub names: _rt::Vec<Span>,
+                    pub sessions: Peerings,
+                    /// Names of BGPFilters: pieces of `text`.
+                    pub names: _rt::Vec<u64>,
                 }
                 impl ::core::fmt::Debug for RulesRequest {
                     fn fmt(
@@ -504,97 +512,143 @@ pub mod exports {
                     arg1: usize,
                     arg2: *mut u8,
                     arg3: usize,
+                    arg4: *mut u8,
+                    arg5: usize,
+                    arg6: *mut u8,
+                    arg7: usize,
+                    arg8: *mut u8,
+                    arg9: usize,
+                    arg10: *mut u8,
+                    arg11: usize,
+                    arg12: *mut u8,
+                    arg13: usize,
                 ) -> *mut u8 {
                     unsafe {
                         #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-                        let result13 = {
+                        let result9 = {
                             let len0 = arg1;
                             let bytes0 = _rt::Vec::from_raw_parts(
                                 arg0.cast(),
                                 len0,
                                 len0,
                             );
-                            let base12 = arg2;
-                            let len12 = arg3;
-                            let mut result12 = _rt::Vec::with_capacity(len12);
-                            for i in 0..len12 {
-                                let base = base12.add(i * 56);
-                                let e12 = {
+                            let base2 = arg2;
+                            let len2 = arg3;
+                            let mut result2 = _rt::Vec::with_capacity(len2);
+                            for i in 0..len2 {
+                                let base = base2.add(i * 1);
+                                let e2 = {
                                     let l1 = i32::from(*base.add(0).cast::<u8>());
-                                    use super::super::super::super::__with_name0::Address as V5;
-                                    let v5 = match l1 {
-                                        0 => {
-                                            let e5 = {
-                                                let l2 = *base.add(8).cast::<i32>();
-                                                l2 as u32
-                                            };
-                                            V5::V4(e5)
-                                        }
-                                        n => {
-                                            debug_assert_eq!(n, 1, "invalid enum discriminant");
-                                            let e5 = {
-                                                let l3 = *base.add(8).cast::<i64>();
-                                                let l4 = *base.add(16).cast::<i64>();
-                                                (l3 as u64, l4 as u64)
-                                            };
-                                            V5::V6(e5)
-                                        }
-                                    };
-                                    let l6 = i32::from(*base.add(24).cast::<u8>());
-                                    let l7 = i32::from(*base.add(32).cast::<u8>());
-                                    let l8 = *base.add(36).cast::<i32>();
-                                    let l9 = *base.add(40).cast::<i32>();
-                                    let l10 = *base.add(44).cast::<i32>();
-                                    let l11 = *base.add(48).cast::<i32>();
-                                    Route {
-                                        prefix: super::super::super::super::__with_name0::Prefix {
-                                            address: v5,
-                                            length: l6 as u8,
-                                        },
-                                        kind: RouteKind::_lift(l7 as u8),
-                                        namespace: super::super::super::super::__with_name0::Span {
-                                            start: l8 as u32,
-                                            length: l9 as u32,
-                                        },
-                                        service: super::super::super::super::__with_name0::Span {
-                                            start: l10 as u32,
-                                            length: l11 as u32,
-                                        },
-                                    }
+                                    super::super::super::super::__with_name0::Family::_lift(
+                                        l1 as u8,
+                                    )
                                 };
-                                result12.push(e12);
+                                result2.push(e2);
                             }
-                            _rt::cabi_dealloc(base12, len12 * 56, 8);
+                            _rt::cabi_dealloc(base2, len2 * 1, 1);
+                            let len3 = arg5;
+                            let len4 = arg7;
+                            let base6 = arg8;
+                            let len6 = arg9;
+                            let mut result6 = _rt::Vec::with_capacity(len6);
+                            for i in 0..len6 {
+                                let base = base6.add(i * 1);
+                                let e6 = {
+                                    let l5 = i32::from(*base.add(0).cast::<u8>());
+                                    RouteKind::_lift(l5 as u8)
+                                };
+                                result6.push(e6);
+                            }
+                            _rt::cabi_dealloc(base6, len6 * 1, 1);
+                            let len7 = arg11;
+                            let len8 = arg13;
                             T_::advertise(AdvertiseRequest {
                                 text: _rt::string_lift(bytes0),
-                                routes: result12,
+                                routes: Routes {
+                                    families: result2,
+                                    addresses: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(arg4.cast(), len3, len3)),
+                                    lengths: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(arg6.cast(), len4, len4)),
+                                    kinds: result6,
+                                    namespaces: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(arg10.cast(), len7, len7),
+                                    ),
+                                    services: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(arg12.cast(), len8, len8)),
+                                },
                             })
                         };
-                        let ptr14 = (&raw mut _RET_AREA.0).cast::<u8>();
-                        match result13 {
+                        let ptr10 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        match result9 {
                             Ok(e) => {
-                                *ptr14.add(0).cast::<u8>() = (0i32) as u8;
+                                *ptr10.add(0).cast::<u8>() = (0i32) as u8;
                                 let AdvertiseAnswer {
-                                    text: text15,
-                                    communities: communities15,
-                                    destinations: destinations15,
-                                    decisions: decisions15,
+                                    text: text11,
+                                    communities: communities11,
+                                    destinations: destinations11,
+                                    decisions: decisions11,
                                 } = e;
-                                let vec16 = (text15.into_bytes()).into_boxed_slice();
-                                let ptr16 = vec16.as_ptr().cast::<u8>();
-                                let len16 = vec16.len();
-                                ::core::mem::forget(vec16);
-                                *ptr14
+                                let vec12 = (text11.into_bytes()).into_boxed_slice();
+                                let ptr12 = vec12.as_ptr().cast::<u8>();
+                                let len12 = vec12.len();
+                                ::core::mem::forget(vec12);
+                                *ptr10
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len16;
-                                *ptr14
+                                    .cast::<usize>() = len12;
+                                *ptr10
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr16.cast_mut();
-                                let vec20 = communities15;
+                                    .cast::<*mut u8>() = ptr12.cast_mut();
+                                let vec16 = communities11;
+                                let len16 = vec16.len();
+                                let layout16 = _rt::alloc::Layout::from_size_align(
+                                        vec16.len() * 16,
+                                        4,
+                                    )
+                                    .unwrap();
+                                let (result16, _cleanup16) = wit_bindgen::rt::Cleanup::new(
+                                    layout16,
+                                );
+                                if let Some(cleanup) = _cleanup16 {
+                                    cleanup.forget();
+                                }
+                                for (i, e) in vec16.into_iter().enumerate() {
+                                    let base = result16.add(i * 16);
+                                    {
+                                        use super::super::super::super::__with_name0::Community as V15;
+                                        match e {
+                                            V15::Standard(e) => {
+                                                *base.add(0).cast::<u8>() = (0i32) as u8;
+                                                let (t13_0, t13_1) = e;
+                                                *base.add(4).cast::<u16>() = (_rt::as_i32(t13_0)) as u16;
+                                                *base.add(6).cast::<u16>() = (_rt::as_i32(t13_1)) as u16;
+                                            }
+                                            V15::Large(e) => {
+                                                *base.add(0).cast::<u8>() = (1i32) as u8;
+                                                let (t14_0, t14_1, t14_2) = e;
+                                                *base.add(4).cast::<i32>() = _rt::as_i32(t14_0);
+                                                *base.add(8).cast::<i32>() = _rt::as_i32(t14_1);
+                                                *base.add(12).cast::<i32>() = _rt::as_i32(t14_2);
+                                            }
+                                        }
+                                    }
+                                }
+                                *ptr10
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len16;
+                                *ptr10
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = result16;
+                                let vec20 = destinations11;
                                 let len20 = vec20.len();
                                 let layout20 = _rt::alloc::Layout::from_size_align(
-                                        vec20.len() * 16,
-                                        4,
+                                        vec20.len() * 32,
+                                        8,
                                     )
                                     .unwrap();
                                 let (result20, _cleanup20) = wit_bindgen::rt::Cleanup::new(
@@ -604,37 +658,48 @@ pub mod exports {
                                     cleanup.forget();
                                 }
                                 for (i, e) in vec20.into_iter().enumerate() {
-                                    let base = result20.add(i * 16);
+                                    let base = result20.add(i * 32);
                                     {
-                                        use super::super::super::super::__with_name0::Community as V19;
                                         match e {
-                                            V19::Standard(e) => {
+                                            Destination::BgpPeer(e) => {
                                                 *base.add(0).cast::<u8>() = (0i32) as u8;
-                                                let (t17_0, t17_1) = e;
-                                                *base.add(4).cast::<u16>() = (_rt::as_i32(t17_0)) as u16;
-                                                *base.add(6).cast::<u16>() = (_rt::as_i32(t17_1)) as u16;
+                                                let super::super::super::super::__with_name0::Span {
+                                                    start: start17,
+                                                    length: length17,
+                                                } = e;
+                                                *base.add(8).cast::<i32>() = _rt::as_i32(start17);
+                                                *base.add(12).cast::<i32>() = _rt::as_i32(length17);
                                             }
-                                            V19::Large(e) => {
+                                            Destination::Address(e) => {
                                                 *base.add(0).cast::<u8>() = (1i32) as u8;
-                                                let (t18_0, t18_1, t18_2) = e;
-                                                *base.add(4).cast::<i32>() = _rt::as_i32(t18_0);
-                                                *base.add(8).cast::<i32>() = _rt::as_i32(t18_1);
-                                                *base.add(12).cast::<i32>() = _rt::as_i32(t18_2);
+                                                use super::super::super::super::__with_name0::Address as V19;
+                                                match e {
+                                                    V19::V4(e) => {
+                                                        *base.add(8).cast::<u8>() = (0i32) as u8;
+                                                        *base.add(16).cast::<i32>() = _rt::as_i32(e);
+                                                    }
+                                                    V19::V6(e) => {
+                                                        *base.add(8).cast::<u8>() = (1i32) as u8;
+                                                        let (t18_0, t18_1) = e;
+                                                        *base.add(16).cast::<i64>() = _rt::as_i64(t18_0);
+                                                        *base.add(24).cast::<i64>() = _rt::as_i64(t18_1);
+                                                    }
+                                                }
                                             }
                                         }
                                     }
                                 }
-                                *ptr14
-                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                *ptr10
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
                                     .cast::<usize>() = len20;
-                                *ptr14
-                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                *ptr10
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>() = result20;
-                                let vec24 = destinations15;
+                                let vec24 = decisions11;
                                 let len24 = vec24.len();
                                 let layout24 = _rt::alloc::Layout::from_size_align(
-                                        vec24.len() * 32,
-                                        8,
+                                        vec24.len() * 36,
+                                        4,
                                     )
                                     .unwrap();
                                 let (result24, _cleanup24) = wit_bindgen::rt::Cleanup::new(
@@ -644,78 +709,27 @@ pub mod exports {
                                     cleanup.forget();
                                 }
                                 for (i, e) in vec24.into_iter().enumerate() {
-                                    let base = result24.add(i * 32);
-                                    {
-                                        match e {
-                                            Destination::BgpPeer(e) => {
-                                                *base.add(0).cast::<u8>() = (0i32) as u8;
-                                                let super::super::super::super::__with_name0::Span {
-                                                    start: start21,
-                                                    length: length21,
-                                                } = e;
-                                                *base.add(8).cast::<i32>() = _rt::as_i32(start21);
-                                                *base.add(12).cast::<i32>() = _rt::as_i32(length21);
-                                            }
-                                            Destination::Address(e) => {
-                                                *base.add(0).cast::<u8>() = (1i32) as u8;
-                                                use super::super::super::super::__with_name0::Address as V23;
-                                                match e {
-                                                    V23::V4(e) => {
-                                                        *base.add(8).cast::<u8>() = (0i32) as u8;
-                                                        *base.add(16).cast::<i32>() = _rt::as_i32(e);
-                                                    }
-                                                    V23::V6(e) => {
-                                                        *base.add(8).cast::<u8>() = (1i32) as u8;
-                                                        let (t22_0, t22_1) = e;
-                                                        *base.add(16).cast::<i64>() = _rt::as_i64(t22_0);
-                                                        *base.add(24).cast::<i64>() = _rt::as_i64(t22_1);
-                                                    }
-                                                }
-                                            }
-                                        }
-                                    }
-                                }
-                                *ptr14
-                                    .add(6 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len24;
-                                *ptr14
-                                    .add(5 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result24;
-                                let vec28 = decisions15;
-                                let len28 = vec28.len();
-                                let layout28 = _rt::alloc::Layout::from_size_align(
-                                        vec28.len() * 36,
-                                        4,
-                                    )
-                                    .unwrap();
-                                let (result28, _cleanup28) = wit_bindgen::rt::Cleanup::new(
-                                    layout28,
-                                );
-                                if let Some(cleanup) = _cleanup28 {
-                                    cleanup.forget();
-                                }
-                                for (i, e) in vec28.into_iter().enumerate() {
-                                    let base = result28.add(i * 36);
+                                    let base = result24.add(i * 36);
                                     {
                                         let RouteDecision {
-                                            route: route25,
-                                            accept: accept25,
-                                            communities: communities25,
-                                            priority: priority25,
-                                            to: to25,
+                                            route: route21,
+                                            accept: accept21,
+                                            communities: communities21,
+                                            priority: priority21,
+                                            to: to21,
                                         } = e;
-                                        *base.add(0).cast::<i32>() = _rt::as_i32(route25);
-                                        *base.add(4).cast::<u8>() = (match accept25 {
+                                        *base.add(0).cast::<i32>() = _rt::as_i32(route21);
+                                        *base.add(4).cast::<u8>() = (match accept21 {
                                             true => 1,
                                             false => 0,
                                         }) as u8;
                                         let super::super::super::super::__with_name0::Range {
-                                            start: start26,
-                                            count: count26,
-                                        } = communities25;
-                                        *base.add(8).cast::<i32>() = _rt::as_i32(start26);
-                                        *base.add(12).cast::<i32>() = _rt::as_i32(count26);
-                                        match priority25 {
+                                            start: start22,
+                                            count: count22,
+                                        } = communities21;
+                                        *base.add(8).cast::<i32>() = _rt::as_i32(start22);
+                                        *base.add(12).cast::<i32>() = _rt::as_i32(count22);
+                                        match priority21 {
                                             Some(e) => {
                                                 *base.add(16).cast::<u8>() = (1i32) as u8;
                                                 *base.add(20).cast::<i32>() = _rt::as_i32(e);
@@ -724,15 +738,15 @@ pub mod exports {
                                                 *base.add(16).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match to25 {
+                                        match to21 {
                                             Some(e) => {
                                                 *base.add(24).cast::<u8>() = (1i32) as u8;
                                                 let super::super::super::super::__with_name0::Range {
-                                                    start: start27,
-                                                    count: count27,
+                                                    start: start23,
+                                                    count: count23,
                                                 } = e;
-                                                *base.add(28).cast::<i32>() = _rt::as_i32(start27);
-                                                *base.add(32).cast::<i32>() = _rt::as_i32(count27);
+                                                *base.add(28).cast::<i32>() = _rt::as_i32(start23);
+                                                *base.add(32).cast::<i32>() = _rt::as_i32(count23);
                                             }
                                             None => {
                                                 *base.add(24).cast::<u8>() = (0i32) as u8;
@@ -740,28 +754,28 @@ pub mod exports {
                                         };
                                     }
                                 }
-                                *ptr14
+                                *ptr10
                                     .add(8 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len28;
-                                *ptr14
+                                    .cast::<usize>() = len24;
+                                *ptr10
                                     .add(7 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result28;
+                                    .cast::<*mut u8>() = result24;
                             }
                             Err(e) => {
-                                *ptr14.add(0).cast::<u8>() = (1i32) as u8;
-                                let vec29 = (e.into_bytes()).into_boxed_slice();
-                                let ptr29 = vec29.as_ptr().cast::<u8>();
-                                let len29 = vec29.len();
-                                ::core::mem::forget(vec29);
-                                *ptr14
+                                *ptr10.add(0).cast::<u8>() = (1i32) as u8;
+                                let vec25 = (e.into_bytes()).into_boxed_slice();
+                                let ptr25 = vec25.as_ptr().cast::<u8>();
+                                let len25 = vec25.len();
+                                ::core::mem::forget(vec25);
+                                *ptr10
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len29;
-                                *ptr14
+                                    .cast::<usize>() = len25;
+                                *ptr10
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr29.cast_mut();
+                                    .cast::<*mut u8>() = ptr25.cast_mut();
                             }
                         };
-                        ptr14
+                        ptr10
                     }
                 }
                 #[doc(hidden)]
@@ -820,222 +834,315 @@ pub mod exports {
                 }
                 #[doc(hidden)]
                 #[allow(non_snake_case, unused_unsafe)]
-                pub unsafe fn _export_rules_cabi<T_: Guest>(
-                    arg0: *mut u8,
-                    arg1: usize,
-                    arg2: *mut u8,
-                    arg3: usize,
-                    arg4: *mut u8,
-                    arg5: usize,
-                ) -> *mut u8 {
+                pub unsafe fn _export_rules_cabi<T_: Guest>(arg0: *mut u8) -> *mut u8 {
                     unsafe {
                         #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-                        let result33 = {
-                            let len0 = arg1;
-                            let bytes0 = _rt::Vec::from_raw_parts(
-                                arg0.cast(),
-                                len0,
-                                len0,
-                            );
-                            let base31 = arg2;
-                            let len31 = arg3;
-                            let mut result31 = _rt::Vec::with_capacity(len31);
-                            for i in 0..len31 {
-                                let base = base31.add(i * 112);
-                                let e31 = {
-                                    let l1 = *base.add(0).cast::<i32>();
-                                    let l2 = *base.add(4).cast::<i32>();
-                                    let l3 = i32::from(*base.add(8).cast::<u8>());
-                                    let l4 = *base.add(12).cast::<i32>();
-                                    let l5 = *base.add(16).cast::<i32>();
-                                    let l6 = *base.add(20).cast::<i32>();
-                                    let l7 = *base.add(24).cast::<i32>();
-                                    let l8 = i32::from(*base.add(32).cast::<u8>());
-                                    use super::super::super::super::__with_name0::Address as V12;
-                                    let v12 = match l8 {
-                                        0 => {
-                                            let e12 = {
-                                                let l9 = *base.add(40).cast::<i32>();
-                                                l9 as u32
-                                            };
-                                            V12::V4(e12)
-                                        }
-                                        n => {
-                                            debug_assert_eq!(n, 1, "invalid enum discriminant");
-                                            let e12 = {
-                                                let l10 = *base.add(40).cast::<i64>();
-                                                let l11 = *base.add(48).cast::<i64>();
-                                                (l10 as u64, l11 as u64)
-                                            };
-                                            V12::V6(e12)
-                                        }
-                                    };
-                                    let l13 = i32::from(*base.add(56).cast::<u8>());
-                                    let l15 = *base.add(60).cast::<i32>();
-                                    let l16 = *base.add(64).cast::<i32>();
-                                    let l17 = i32::from(*base.add(68).cast::<u8>());
-                                    let l18 = i32::from(*base.add(69).cast::<u8>());
-                                    let l19 = i32::from(*base.add(70).cast::<u8>());
-                                    let l20 = i32::from(*base.add(72).cast::<u8>());
-                                    let l22 = i32::from(*base.add(80).cast::<u8>());
-                                    let l24 = i32::from(*base.add(88).cast::<u8>());
-                                    let l26 = i32::from(*base.add(92).cast::<u8>());
-                                    let l28 = i32::from(*base.add(100).cast::<u8>());
-                                    let l29 = *base.add(104).cast::<i32>();
-                                    let l30 = *base.add(108).cast::<i32>();
-                                    super::super::super::super::__with_name0::Peering {
-                                        name: super::super::super::super::__with_name0::Span {
-                                            start: l1 as u32,
-                                            length: l2 as u32,
-                                        },
-                                        kind: super::super::super::super::__with_name0::PeeringKind::_lift(
-                                            l3 as u8,
-                                        ),
-                                        bgp_peer: super::super::super::super::__with_name0::Span {
-                                            start: l4 as u32,
-                                            length: l5 as u32,
-                                        },
-                                        remote_node: super::super::super::super::__with_name0::Span {
-                                            start: l6 as u32,
-                                            length: l7 as u32,
-                                        },
-                                        ip: v12,
-                                        port: match l13 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l14 = i32::from(*base.add(58).cast::<u16>());
-                                                    l14 as u16
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        as_number: l15 as u32,
-                                        local_as: l16 as u32,
-                                        same_as: _rt::bool_lift(l17 as u8),
-                                        passive: _rt::bool_lift(l18 as u8),
-                                        next_hop: super::super::super::super::__with_name0::NextHop::_lift(
-                                            l19 as u8,
-                                        ),
-                                        restart_time: match l20 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l21 = *base.add(76).cast::<i32>();
-                                                    l21 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        keepalive_time: match l22 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l23 = *base.add(84).cast::<i32>();
-                                                    l23 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        ttl_security: match l24 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l25 = i32::from(*base.add(89).cast::<u8>());
-                                                    l25 as u8
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        remote_cluster_id: match l26 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l27 = *base.add(96).cast::<i32>();
-                                                    l27 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        has_password: _rt::bool_lift(l28 as u8),
-                                        filters: super::super::super::super::__with_name0::Range {
-                                            start: l29 as u32,
-                                            count: l30 as u32,
-                                        },
-                                    }
+                        let result58 = {
+                            let l0 = *arg0.add(0).cast::<*mut u8>();
+                            let l1 = *arg0
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len2 = l1;
+                            let bytes2 = _rt::Vec::from_raw_parts(l0.cast(), len2, len2);
+                            let l3 = *arg0
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l4 = *arg0
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len5 = l4;
+                            let l6 = *arg0
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l7 = *arg0
+                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base9 = l6;
+                            let len9 = l7;
+                            let mut result9 = _rt::Vec::with_capacity(len9);
+                            for i in 0..len9 {
+                                let base = base9.add(i * 1);
+                                let e9 = {
+                                    let l8 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::PeeringKind::_lift(
+                                        l8 as u8,
+                                    )
                                 };
-                                result31.push(e31);
+                                result9.push(e9);
                             }
-                            _rt::cabi_dealloc(base31, len31 * 112, 8);
-                            let len32 = arg5;
+                            _rt::cabi_dealloc(base9, len9 * 1, 1);
+                            let l10 = *arg0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l11 = *arg0
+                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len12 = l11;
+                            let l13 = *arg0
+                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l14 = *arg0
+                                .add(9 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len15 = l14;
+                            let l16 = *arg0
+                                .add(10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l17 = *arg0
+                                .add(11 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base19 = l16;
+                            let len19 = l17;
+                            let mut result19 = _rt::Vec::with_capacity(len19);
+                            for i in 0..len19 {
+                                let base = base19.add(i * 1);
+                                let e19 = {
+                                    let l18 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::Family::_lift(
+                                        l18 as u8,
+                                    )
+                                };
+                                result19.push(e19);
+                            }
+                            _rt::cabi_dealloc(base19, len19 * 1, 1);
+                            let l20 = *arg0
+                                .add(12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l21 = *arg0
+                                .add(13 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len22 = l21;
+                            let l23 = *arg0
+                                .add(14 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l24 = *arg0
+                                .add(15 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len25 = l24;
+                            let l26 = *arg0
+                                .add(16 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l27 = *arg0
+                                .add(17 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len28 = l27;
+                            let l29 = *arg0
+                                .add(18 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l30 = *arg0
+                                .add(19 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len31 = l30;
+                            let l32 = *arg0
+                                .add(20 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l33 = *arg0
+                                .add(21 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base35 = l32;
+                            let len35 = l33;
+                            let mut result35 = _rt::Vec::with_capacity(len35);
+                            for i in 0..len35 {
+                                let base = base35.add(i * 1);
+                                let e35 = {
+                                    let l34 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::PeeringTraits::empty()
+                                        | super::super::super::super::__with_name0::PeeringTraits::from_bits_retain(
+                                            ((l34 as u8) << 0) as _,
+                                        )
+                                };
+                                result35.push(e35);
+                            }
+                            _rt::cabi_dealloc(base35, len35 * 1, 1);
+                            let l36 = *arg0
+                                .add(22 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l37 = *arg0
+                                .add(23 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base39 = l36;
+                            let len39 = l37;
+                            let mut result39 = _rt::Vec::with_capacity(len39);
+                            for i in 0..len39 {
+                                let base = base39.add(i * 1);
+                                let e39 = {
+                                    let l38 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::NextHop::_lift(
+                                        l38 as u8,
+                                    )
+                                };
+                                result39.push(e39);
+                            }
+                            _rt::cabi_dealloc(base39, len39 * 1, 1);
+                            let l40 = *arg0
+                                .add(24 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l41 = *arg0
+                                .add(25 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len42 = l41;
+                            let l43 = *arg0
+                                .add(26 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l44 = *arg0
+                                .add(27 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len45 = l44;
+                            let l46 = *arg0
+                                .add(28 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l47 = *arg0
+                                .add(29 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len48 = l47;
+                            let l49 = *arg0
+                                .add(30 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l50 = *arg0
+                                .add(31 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len51 = l50;
+                            let l52 = *arg0
+                                .add(32 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l53 = *arg0
+                                .add(33 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len54 = l53;
+                            let l55 = *arg0
+                                .add(34 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l56 = *arg0
+                                .add(35 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len57 = l56;
                             T_::rules(RulesRequest {
-                                text: _rt::string_lift(bytes0),
-                                sessions: result31,
+                                text: _rt::string_lift(bytes2),
+                                sessions: super::super::super::super::__with_name0::Peerings {
+                                    names: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l3.cast(), len5, len5)),
+                                    kinds: result9,
+                                    bgp_peers: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l10.cast(), len12, len12),
+                                    ),
+                                    remote_nodes: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l13.cast(), len15, len15),
+                                    ),
+                                    families: result19,
+                                    addresses: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l20.cast(), len22, len22),
+                                    ),
+                                    ports: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l23.cast(), len25, len25),
+                                    ),
+                                    as_numbers: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l26.cast(), len28, len28),
+                                    ),
+                                    local_as_numbers: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l29.cast(), len31, len31),
+                                    ),
+                                    traits: result35,
+                                    next_hops: result39,
+                                    restart_times: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l40.cast(), len42, len42),
+                                    ),
+                                    keepalive_times: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l43.cast(), len45, len45),
+                                    ),
+                                    ttl_securities: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l46.cast(), len48, len48),
+                                    ),
+                                    remote_cluster_ids: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l49.cast(), len51, len51),
+                                    ),
+                                    filters: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l52.cast(), len54, len54)),
+                                },
                                 names: <_ as From<
                                     _rt::Vec<_>,
-                                >>::from(
-                                    _rt::Vec::from_raw_parts(arg4.cast(), len32, len32),
-                                ),
+                                >>::from(_rt::Vec::from_raw_parts(l55.cast(), len57, len57)),
                             })
                         };
-                        let ptr34 = (&raw mut _RET_AREA.0).cast::<u8>();
-                        match result33 {
+                        _rt::cabi_dealloc(
+                            arg0,
+                            36 * ::core::mem::size_of::<*const u8>(),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                        let ptr59 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        match result58 {
                             Ok(e) => {
-                                *ptr34.add(0).cast::<u8>() = (0i32) as u8;
+                                *ptr59.add(0).cast::<u8>() = (0i32) as u8;
                                 let RulesAnswer {
-                                    rules: rules35,
-                                    prefixes: prefixes35,
-                                    numbers: numbers35,
-                                    operations: operations35,
-                                    sets: sets35,
-                                    assignments: assignments35,
+                                    rules: rules60,
+                                    prefixes: prefixes60,
+                                    numbers: numbers60,
+                                    operations: operations60,
+                                    sets: sets60,
+                                    assignments: assignments60,
                                 } = e;
-                                let vec45 = rules35;
-                                let len45 = vec45.len();
-                                let layout45 = _rt::alloc::Layout::from_size_align(
-                                        vec45.len() * 84,
+                                let vec70 = rules60;
+                                let len70 = vec70.len();
+                                let layout70 = _rt::alloc::Layout::from_size_align(
+                                        vec70.len() * 84,
                                         4,
                                     )
                                     .unwrap();
-                                let (result45, _cleanup45) = wit_bindgen::rt::Cleanup::new(
-                                    layout45,
+                                let (result70, _cleanup70) = wit_bindgen::rt::Cleanup::new(
+                                    layout70,
                                 );
-                                if let Some(cleanup) = _cleanup45 {
+                                if let Some(cleanup) = _cleanup70 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec45.into_iter().enumerate() {
-                                    let base = result45.add(i * 84);
+                                for (i, e) in vec70.into_iter().enumerate() {
+                                    let base = result70.add(i * 84);
                                     {
                                         let Rule {
-                                            prefixes: prefixes36,
-                                            from_peers: from_peers36,
-                                            community: community36,
-                                            as_path_prefix: as_path_prefix36,
-                                            as_path_length: as_path_length36,
-                                            priority: priority36,
-                                            peer_type: peer_type36,
-                                            operations: operations36,
-                                            action: action36,
+                                            prefixes: prefixes61,
+                                            from_peers: from_peers61,
+                                            community: community61,
+                                            as_path_prefix: as_path_prefix61,
+                                            as_path_length: as_path_length61,
+                                            priority: priority61,
+                                            peer_type: peer_type61,
+                                            operations: operations61,
+                                            action: action61,
                                         } = e;
-                                        match prefixes36 {
+                                        match prefixes61 {
                                             Some(e) => {
                                                 *base.add(0).cast::<u8>() = (1i32) as u8;
                                                 let PrefixCondition {
-                                                    any_of: any_of37,
-                                                    negate: negate37,
+                                                    any_of: any_of62,
+                                                    negate: negate62,
                                                 } = e;
                                                 let super::super::super::super::__with_name0::Range {
-                                                    start: start38,
-                                                    count: count38,
-                                                } = any_of37;
-                                                *base.add(4).cast::<i32>() = _rt::as_i32(start38);
-                                                *base.add(8).cast::<i32>() = _rt::as_i32(count38);
-                                                *base.add(12).cast::<u8>() = (match negate37 {
+                                                    start: start63,
+                                                    count: count63,
+                                                } = any_of62;
+                                                *base.add(4).cast::<i32>() = _rt::as_i32(start63);
+                                                *base.add(8).cast::<i32>() = _rt::as_i32(count63);
+                                                *base.add(12).cast::<u8>() = (match negate62 {
                                                     true => 1,
                                                     false => 0,
                                                 }) as u8;
@@ -1044,27 +1151,27 @@ pub mod exports {
                                                 *base.add(0).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        *base.add(16).cast::<u8>() = (match from_peers36 {
+                                        *base.add(16).cast::<u8>() = (match from_peers61 {
                                             true => 1,
                                             false => 0,
                                         }) as u8;
-                                        match community36 {
+                                        match community61 {
                                             Some(e) => {
                                                 *base.add(20).cast::<u8>() = (1i32) as u8;
-                                                use super::super::super::super::__with_name0::Community as V41;
+                                                use super::super::super::super::__with_name0::Community as V66;
                                                 match e {
-                                                    V41::Standard(e) => {
+                                                    V66::Standard(e) => {
                                                         *base.add(24).cast::<u8>() = (0i32) as u8;
-                                                        let (t39_0, t39_1) = e;
-                                                        *base.add(28).cast::<u16>() = (_rt::as_i32(t39_0)) as u16;
-                                                        *base.add(30).cast::<u16>() = (_rt::as_i32(t39_1)) as u16;
+                                                        let (t64_0, t64_1) = e;
+                                                        *base.add(28).cast::<u16>() = (_rt::as_i32(t64_0)) as u16;
+                                                        *base.add(30).cast::<u16>() = (_rt::as_i32(t64_1)) as u16;
                                                     }
-                                                    V41::Large(e) => {
+                                                    V66::Large(e) => {
                                                         *base.add(24).cast::<u8>() = (1i32) as u8;
-                                                        let (t40_0, t40_1, t40_2) = e;
-                                                        *base.add(28).cast::<i32>() = _rt::as_i32(t40_0);
-                                                        *base.add(32).cast::<i32>() = _rt::as_i32(t40_1);
-                                                        *base.add(36).cast::<i32>() = _rt::as_i32(t40_2);
+                                                        let (t65_0, t65_1, t65_2) = e;
+                                                        *base.add(28).cast::<i32>() = _rt::as_i32(t65_0);
+                                                        *base.add(32).cast::<i32>() = _rt::as_i32(t65_1);
+                                                        *base.add(36).cast::<i32>() = _rt::as_i32(t65_2);
                                                     }
                                                 }
                                             }
@@ -1073,23 +1180,23 @@ pub mod exports {
                                             }
                                         };
                                         let super::super::super::super::__with_name0::Range {
-                                            start: start42,
-                                            count: count42,
-                                        } = as_path_prefix36;
-                                        *base.add(40).cast::<i32>() = _rt::as_i32(start42);
-                                        *base.add(44).cast::<i32>() = _rt::as_i32(count42);
-                                        match as_path_length36 {
+                                            start: start67,
+                                            count: count67,
+                                        } = as_path_prefix61;
+                                        *base.add(40).cast::<i32>() = _rt::as_i32(start67);
+                                        *base.add(44).cast::<i32>() = _rt::as_i32(count67);
+                                        match as_path_length61 {
                                             Some(e) => {
                                                 *base.add(48).cast::<u8>() = (1i32) as u8;
-                                                let LengthRange { min: min43, max: max43 } = e;
-                                                *base.add(52).cast::<i32>() = _rt::as_i32(min43);
-                                                *base.add(56).cast::<i32>() = _rt::as_i32(max43);
+                                                let LengthRange { min: min68, max: max68 } = e;
+                                                *base.add(52).cast::<i32>() = _rt::as_i32(min68);
+                                                *base.add(56).cast::<i32>() = _rt::as_i32(max68);
                                             }
                                             None => {
                                                 *base.add(48).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match priority36 {
+                                        match priority61 {
                                             Some(e) => {
                                                 *base.add(60).cast::<u8>() = (1i32) as u8;
                                                 *base.add(64).cast::<i32>() = _rt::as_i32(e);
@@ -1098,7 +1205,7 @@ pub mod exports {
                                                 *base.add(60).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match peer_type36 {
+                                        match peer_type61 {
                                             Some(e) => {
                                                 *base.add(68).cast::<u8>() = (1i32) as u8;
                                                 *base.add(69).cast::<u8>() = (e.clone() as i32) as u8;
@@ -1108,133 +1215,133 @@ pub mod exports {
                                             }
                                         };
                                         let super::super::super::super::__with_name0::Range {
-                                            start: start44,
-                                            count: count44,
-                                        } = operations36;
-                                        *base.add(72).cast::<i32>() = _rt::as_i32(start44);
-                                        *base.add(76).cast::<i32>() = _rt::as_i32(count44);
-                                        *base.add(80).cast::<u8>() = (action36.clone() as i32)
+                                            start: start69,
+                                            count: count69,
+                                        } = operations61;
+                                        *base.add(72).cast::<i32>() = _rt::as_i32(start69);
+                                        *base.add(76).cast::<i32>() = _rt::as_i32(count69);
+                                        *base.add(80).cast::<u8>() = (action61.clone() as i32)
                                             as u8;
                                     }
                                 }
-                                *ptr34
+                                *ptr59
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len45;
-                                *ptr34
+                                    .cast::<usize>() = len70;
+                                *ptr59
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result45;
-                                let vec50 = prefixes35;
-                                let len50 = vec50.len();
-                                let layout50 = _rt::alloc::Layout::from_size_align(
-                                        vec50.len() * 40,
+                                    .cast::<*mut u8>() = result70;
+                                let vec75 = prefixes60;
+                                let len75 = vec75.len();
+                                let layout75 = _rt::alloc::Layout::from_size_align(
+                                        vec75.len() * 40,
                                         8,
                                     )
                                     .unwrap();
-                                let (result50, _cleanup50) = wit_bindgen::rt::Cleanup::new(
-                                    layout50,
+                                let (result75, _cleanup75) = wit_bindgen::rt::Cleanup::new(
+                                    layout75,
                                 );
-                                if let Some(cleanup) = _cleanup50 {
+                                if let Some(cleanup) = _cleanup75 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec50.into_iter().enumerate() {
-                                    let base = result50.add(i * 40);
+                                for (i, e) in vec75.into_iter().enumerate() {
+                                    let base = result75.add(i * 40);
                                     {
                                         let PrefixRange {
-                                            prefix: prefix46,
-                                            min: min46,
-                                            max: max46,
+                                            prefix: prefix71,
+                                            min: min71,
+                                            max: max71,
                                         } = e;
                                         let super::super::super::super::__with_name0::Prefix {
-                                            address: address47,
-                                            length: length47,
-                                        } = prefix46;
-                                        use super::super::super::super::__with_name0::Address as V49;
-                                        match address47 {
-                                            V49::V4(e) => {
+                                            address: address72,
+                                            length: length72,
+                                        } = prefix71;
+                                        use super::super::super::super::__with_name0::Address as V74;
+                                        match address72 {
+                                            V74::V4(e) => {
                                                 *base.add(0).cast::<u8>() = (0i32) as u8;
                                                 *base.add(8).cast::<i32>() = _rt::as_i32(e);
                                             }
-                                            V49::V6(e) => {
+                                            V74::V6(e) => {
                                                 *base.add(0).cast::<u8>() = (1i32) as u8;
-                                                let (t48_0, t48_1) = e;
-                                                *base.add(8).cast::<i64>() = _rt::as_i64(t48_0);
-                                                *base.add(16).cast::<i64>() = _rt::as_i64(t48_1);
+                                                let (t73_0, t73_1) = e;
+                                                *base.add(8).cast::<i64>() = _rt::as_i64(t73_0);
+                                                *base.add(16).cast::<i64>() = _rt::as_i64(t73_1);
                                             }
                                         }
-                                        *base.add(24).cast::<u8>() = (_rt::as_i32(length47)) as u8;
-                                        *base.add(32).cast::<u8>() = (_rt::as_i32(min46)) as u8;
-                                        *base.add(33).cast::<u8>() = (_rt::as_i32(max46)) as u8;
+                                        *base.add(24).cast::<u8>() = (_rt::as_i32(length72)) as u8;
+                                        *base.add(32).cast::<u8>() = (_rt::as_i32(min71)) as u8;
+                                        *base.add(33).cast::<u8>() = (_rt::as_i32(max71)) as u8;
                                     }
                                 }
-                                *ptr34
+                                *ptr59
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len50;
-                                *ptr34
+                                    .cast::<usize>() = len75;
+                                *ptr59
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result50;
-                                let vec51 = <_ as Into<_rt::Vec<_>>>::into(numbers35)
+                                    .cast::<*mut u8>() = result75;
+                                let vec76 = <_ as Into<_rt::Vec<_>>>::into(numbers60)
                                     .into_boxed_slice();
-                                let ptr51 = vec51.as_ptr().cast::<u8>();
-                                let len51 = vec51.len();
-                                ::core::mem::forget(vec51);
-                                *ptr34
+                                let ptr76 = vec76.as_ptr().cast::<u8>();
+                                let len76 = vec76.len();
+                                ::core::mem::forget(vec76);
+                                *ptr59
                                     .add(6 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len51;
-                                *ptr34
+                                    .cast::<usize>() = len76;
+                                *ptr59
                                     .add(5 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr51.cast_mut();
-                                let vec58 = operations35;
-                                let len58 = vec58.len();
-                                let layout58 = _rt::alloc::Layout::from_size_align(
-                                        vec58.len() * 20,
+                                    .cast::<*mut u8>() = ptr76.cast_mut();
+                                let vec83 = operations60;
+                                let len83 = vec83.len();
+                                let layout83 = _rt::alloc::Layout::from_size_align(
+                                        vec83.len() * 20,
                                         4,
                                     )
                                     .unwrap();
-                                let (result58, _cleanup58) = wit_bindgen::rt::Cleanup::new(
-                                    layout58,
+                                let (result83, _cleanup83) = wit_bindgen::rt::Cleanup::new(
+                                    layout83,
                                 );
-                                if let Some(cleanup) = _cleanup58 {
+                                if let Some(cleanup) = _cleanup83 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec58.into_iter().enumerate() {
-                                    let base = result58.add(i * 20);
+                                for (i, e) in vec83.into_iter().enumerate() {
+                                    let base = result83.add(i * 20);
                                     {
                                         match e {
                                             Operation::AddCommunity(e) => {
                                                 *base.add(0).cast::<u8>() = (0i32) as u8;
-                                                use super::super::super::super::__with_name0::Community as V54;
+                                                use super::super::super::super::__with_name0::Community as V79;
                                                 match e {
-                                                    V54::Standard(e) => {
+                                                    V79::Standard(e) => {
                                                         *base.add(4).cast::<u8>() = (0i32) as u8;
-                                                        let (t52_0, t52_1) = e;
-                                                        *base.add(8).cast::<u16>() = (_rt::as_i32(t52_0)) as u16;
-                                                        *base.add(10).cast::<u16>() = (_rt::as_i32(t52_1)) as u16;
+                                                        let (t77_0, t77_1) = e;
+                                                        *base.add(8).cast::<u16>() = (_rt::as_i32(t77_0)) as u16;
+                                                        *base.add(10).cast::<u16>() = (_rt::as_i32(t77_1)) as u16;
                                                     }
-                                                    V54::Large(e) => {
+                                                    V79::Large(e) => {
                                                         *base.add(4).cast::<u8>() = (1i32) as u8;
-                                                        let (t53_0, t53_1, t53_2) = e;
-                                                        *base.add(8).cast::<i32>() = _rt::as_i32(t53_0);
-                                                        *base.add(12).cast::<i32>() = _rt::as_i32(t53_1);
-                                                        *base.add(16).cast::<i32>() = _rt::as_i32(t53_2);
+                                                        let (t78_0, t78_1, t78_2) = e;
+                                                        *base.add(8).cast::<i32>() = _rt::as_i32(t78_0);
+                                                        *base.add(12).cast::<i32>() = _rt::as_i32(t78_1);
+                                                        *base.add(16).cast::<i32>() = _rt::as_i32(t78_2);
                                                     }
                                                 }
                                             }
                                             Operation::RemoveCommunity(e) => {
                                                 *base.add(0).cast::<u8>() = (1i32) as u8;
-                                                use super::super::super::super::__with_name0::Community as V57;
+                                                use super::super::super::super::__with_name0::Community as V82;
                                                 match e {
-                                                    V57::Standard(e) => {
+                                                    V82::Standard(e) => {
                                                         *base.add(4).cast::<u8>() = (0i32) as u8;
-                                                        let (t55_0, t55_1) = e;
-                                                        *base.add(8).cast::<u16>() = (_rt::as_i32(t55_0)) as u16;
-                                                        *base.add(10).cast::<u16>() = (_rt::as_i32(t55_1)) as u16;
+                                                        let (t80_0, t80_1) = e;
+                                                        *base.add(8).cast::<u16>() = (_rt::as_i32(t80_0)) as u16;
+                                                        *base.add(10).cast::<u16>() = (_rt::as_i32(t80_1)) as u16;
                                                     }
-                                                    V57::Large(e) => {
+                                                    V82::Large(e) => {
                                                         *base.add(4).cast::<u8>() = (1i32) as u8;
-                                                        let (t56_0, t56_1, t56_2) = e;
-                                                        *base.add(8).cast::<i32>() = _rt::as_i32(t56_0);
-                                                        *base.add(12).cast::<i32>() = _rt::as_i32(t56_1);
-                                                        *base.add(16).cast::<i32>() = _rt::as_i32(t56_2);
+                                                        let (t81_0, t81_1, t81_2) = e;
+                                                        *base.add(8).cast::<i32>() = _rt::as_i32(t81_0);
+                                                        *base.add(12).cast::<i32>() = _rt::as_i32(t81_1);
+                                                        *base.add(16).cast::<i32>() = _rt::as_i32(t81_2);
                                                     }
                                                 }
                                             }
@@ -1253,72 +1360,72 @@ pub mod exports {
                                         }
                                     }
                                 }
-                                *ptr34
+                                *ptr59
                                     .add(8 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len58;
-                                *ptr34
+                                    .cast::<usize>() = len83;
+                                *ptr59
                                     .add(7 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result58;
-                                let vec59 = <_ as Into<_rt::Vec<_>>>::into(sets35)
+                                    .cast::<*mut u8>() = result83;
+                                let vec84 = <_ as Into<_rt::Vec<_>>>::into(sets60)
                                     .into_boxed_slice();
-                                let ptr59 = vec59.as_ptr().cast::<u8>();
-                                let len59 = vec59.len();
-                                ::core::mem::forget(vec59);
-                                *ptr34
+                                let ptr84 = vec84.as_ptr().cast::<u8>();
+                                let len84 = vec84.len();
+                                ::core::mem::forget(vec84);
+                                *ptr59
                                     .add(10 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len59;
-                                *ptr34
+                                    .cast::<usize>() = len84;
+                                *ptr59
                                     .add(9 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr59.cast_mut();
-                                let vec61 = assignments35;
-                                let len61 = vec61.len();
-                                let layout61 = _rt::alloc::Layout::from_size_align(
-                                        vec61.len() * 12,
+                                    .cast::<*mut u8>() = ptr84.cast_mut();
+                                let vec86 = assignments60;
+                                let len86 = vec86.len();
+                                let layout86 = _rt::alloc::Layout::from_size_align(
+                                        vec86.len() * 12,
                                         4,
                                     )
                                     .unwrap();
-                                let (result61, _cleanup61) = wit_bindgen::rt::Cleanup::new(
-                                    layout61,
+                                let (result86, _cleanup86) = wit_bindgen::rt::Cleanup::new(
+                                    layout86,
                                 );
-                                if let Some(cleanup) = _cleanup61 {
+                                if let Some(cleanup) = _cleanup86 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec61.into_iter().enumerate() {
-                                    let base = result61.add(i * 12);
+                                for (i, e) in vec86.into_iter().enumerate() {
+                                    let base = result86.add(i * 12);
                                     {
                                         let Assignment {
-                                            session: session60,
-                                            direction: direction60,
-                                            set: set60,
+                                            session: session85,
+                                            direction: direction85,
+                                            set: set85,
                                         } = e;
-                                        *base.add(0).cast::<i32>() = _rt::as_i32(session60);
-                                        *base.add(4).cast::<u8>() = (direction60.clone() as i32)
+                                        *base.add(0).cast::<i32>() = _rt::as_i32(session85);
+                                        *base.add(4).cast::<u8>() = (direction85.clone() as i32)
                                             as u8;
-                                        *base.add(8).cast::<i32>() = _rt::as_i32(set60);
+                                        *base.add(8).cast::<i32>() = _rt::as_i32(set85);
                                     }
                                 }
-                                *ptr34
+                                *ptr59
                                     .add(12 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len61;
-                                *ptr34
+                                    .cast::<usize>() = len86;
+                                *ptr59
                                     .add(11 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result61;
+                                    .cast::<*mut u8>() = result86;
                             }
                             Err(e) => {
-                                *ptr34.add(0).cast::<u8>() = (1i32) as u8;
-                                let vec62 = (e.into_bytes()).into_boxed_slice();
-                                let ptr62 = vec62.as_ptr().cast::<u8>();
-                                let len62 = vec62.len();
-                                ::core::mem::forget(vec62);
-                                *ptr34
+                                *ptr59.add(0).cast::<u8>() = (1i32) as u8;
+                                let vec87 = (e.into_bytes()).into_boxed_slice();
+                                let ptr87 = vec87.as_ptr().cast::<u8>();
+                                let len87 = vec87.len();
+                                ::core::mem::forget(vec87);
+                                *ptr59
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len62;
-                                *ptr34
+                                    .cast::<usize>() = len87;
+                                *ptr59
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr62.cast_mut();
+                                    .cast::<*mut u8>() = ptr87.cast_mut();
                             }
                         };
-                        ptr34
+                        ptr59
                     }
                 }
                 #[doc(hidden)]
@@ -1414,19 +1521,21 @@ pub mod exports {
                         const _ : () = { #[unsafe (export_name =
                         "tailorbird:policy/filter@0.1.0#advertise")] unsafe extern "C" fn
                         export_advertise(arg0 : * mut u8, arg1 : usize, arg2 : * mut u8,
-                        arg3 : usize,) -> * mut u8 { unsafe { $($path_to_types)*::
-                        _export_advertise_cabi::<$ty > (arg0, arg1, arg2, arg3) } }
-                        #[unsafe (export_name =
+                        arg3 : usize, arg4 : * mut u8, arg5 : usize, arg6 : * mut u8,
+                        arg7 : usize, arg8 : * mut u8, arg9 : usize, arg10 : * mut u8,
+                        arg11 : usize, arg12 : * mut u8, arg13 : usize,) -> * mut u8 {
+                        unsafe { $($path_to_types)*:: _export_advertise_cabi::<$ty >
+                        (arg0, arg1, arg2, arg3, arg4, arg5, arg6, arg7, arg8, arg9,
+                        arg10, arg11, arg12, arg13) } } #[unsafe (export_name =
                         "cabi_post_tailorbird:policy/filter@0.1.0#advertise")] unsafe
                         extern "C" fn _post_return_advertise(arg0 : * mut u8,) { unsafe {
                         $($path_to_types)*:: __post_return_advertise::<$ty > (arg0) } }
                         #[unsafe (export_name = "tailorbird:policy/filter@0.1.0#rules")]
-                        unsafe extern "C" fn export_rules(arg0 : * mut u8, arg1 : usize,
-                        arg2 : * mut u8, arg3 : usize, arg4 : * mut u8, arg5 : usize,) ->
-                        * mut u8 { unsafe { $($path_to_types)*:: _export_rules_cabi::<$ty
-                        > (arg0, arg1, arg2, arg3, arg4, arg5) } } #[unsafe (export_name
-                        = "cabi_post_tailorbird:policy/filter@0.1.0#rules")] unsafe
-                        extern "C" fn _post_return_rules(arg0 : * mut u8,) { unsafe {
+                        unsafe extern "C" fn export_rules(arg0 : * mut u8,) -> * mut u8 {
+                        unsafe { $($path_to_types)*:: _export_rules_cabi::<$ty > (arg0) }
+                        } #[unsafe (export_name =
+                        "cabi_post_tailorbird:policy/filter@0.1.0#rules")] unsafe extern
+                        "C" fn _post_return_rules(arg0 : * mut u8,) { unsafe {
                         $($path_to_types)*:: __post_return_rules::<$ty > (arg0) } } };
                     };
                 }
@@ -1450,8 +1559,8 @@ pub mod exports {
 #[rustfmt::skip]
 mod _rt {
     #![allow(dead_code, unused_imports, clippy::all)]
-    pub use alloc_crate::string::String;
     pub use alloc_crate::vec::Vec;
+    pub use alloc_crate::string::String;
     #[cfg(target_arch = "wasm32")]
     pub fn run_ctors_once() {
         wit_bindgen::rt::run_ctors_once();
@@ -1555,24 +1664,6 @@ mod _rt {
             self as i64
         }
     }
-    pub unsafe fn invalid_enum_discriminant<T>() -> T {
-        if cfg!(debug_assertions) {
-            panic!("invalid enum discriminant")
-        } else {
-            unsafe { core::hint::unreachable_unchecked() }
-        }
-    }
-    pub unsafe fn bool_lift(val: u8) -> bool {
-        if cfg!(debug_assertions) {
-            match val {
-                0 => false,
-                1 => true,
-                _ => panic!("invalid bool discriminant"),
-            }
-        } else {
-            val != 0
-        }
-    }
     extern crate alloc as alloc_crate;
 }
 /// Generates `#[unsafe(no_mangle)]` functions to export the specified type as
@@ -1606,51 +1697,54 @@ macro_rules! __export_only_filter_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:tailorbird:guest-filter:only-filter:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1945] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2084] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x97\x0e\x01A\x02\x01\
-A\x0a\x01B\x18\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa2\x0f\x01A\x02\x01\
+A\x0b\x01B\x1f\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
 tarty\x05county\x04\0\x05range\x03\0\x02\x01o\x02ww\x01q\x02\x02v4\x01y\0\x02v6\x01\
 \x04\0\x04\0\x07address\x03\0\x05\x01r\x02\x07address\x06\x06length}\x04\0\x06pr\
 efix\x03\0\x07\x01m\x02\x02v4\x02v6\x04\0\x06family\x03\0\x09\x01o\x02{{\x01o\x03\
 yyy\x01q\x02\x08standard\x01\x0b\0\x05large\x01\x0c\0\x04\0\x09community\x03\0\x0d\
 \x01m\x05\x04mesh\x06global\x04node\x08workload\x06plugin\x04\0\x0cpeering-kind\x03\
-\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01k{\x01\
-ky\x01k}\x01r\x11\x04name\x01\x04kind\x10\x08bgp-peer\x01\x0bremote-node\x01\x02\
-ip\x06\x04port\x13\x09as-numbery\x08local-asy\x07same-as\x7f\x07passive\x7f\x08n\
-ext-hop\x12\x0crestart-time\x14\x0ekeepalive-time\x14\x0cttl-security\x15\x11rem\
-ote-cluster-id\x14\x0chas-password\x7f\x07filters\x03\x04\0\x07peering\x03\0\x16\
-\x03\0\x1dtailorbird:policy/types@0.1.0\x05\0\x02\x03\0\0\x04span\x02\x03\0\0\x05\
-range\x02\x03\0\0\x07address\x02\x03\0\0\x06prefix\x02\x03\0\0\x09community\x02\x03\
-\0\0\x07peering\x01BF\x02\x03\x02\x01\x01\x04\0\x04span\x03\0\0\x02\x03\x02\x01\x02\
-\x04\0\x05range\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x07address\x03\0\x04\x02\x03\
-\x02\x01\x04\x04\0\x06prefix\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x09community\x03\
-\0\x08\x02\x03\x02\x01\x06\x04\0\x07peering\x03\0\x0a\x01m\x03\x07service\x05blo\
-ck\x04cidr\x04\0\x0aroute-kind\x03\0\x0c\x01r\x04\x06prefix\x07\x04kind\x0d\x09n\
-amespace\x01\x07service\x01\x04\0\x05route\x03\0\x0e\x01p\x0f\x01r\x02\x04texts\x06\
-routes\x10\x04\0\x11advertise-request\x03\0\x11\x01q\x02\x08bgp-peer\x01\x01\0\x07\
-address\x01\x05\0\x04\0\x0bdestination\x03\0\x13\x01ky\x01k\x03\x01r\x05\x05rout\
-ey\x06accept\x7f\x0bcommunities\x03\x08priority\x15\x02to\x16\x04\0\x0eroute-dec\
-ision\x03\0\x17\x01p\x09\x01p\x14\x01p\x18\x01r\x04\x04texts\x0bcommunities\x19\x0c\
-destinations\x1a\x09decisions\x1b\x04\0\x10advertise-answer\x03\0\x1c\x01m\x02\x06\
-import\x06export\x04\0\x09direction\x03\0\x1e\x01p\x0b\x01p\x01\x01r\x03\x04text\
-s\x08sessions\x20\x05names!\x04\0\x0drules-request\x03\0\"\x01r\x03\x06prefix\x07\
-\x03min}\x03max}\x04\0\x0cprefix-range\x03\0$\x01r\x02\x06any-of\x03\x06negate\x7f\
-\x04\0\x10prefix-condition\x03\0&\x01r\x02\x03miny\x03maxy\x04\0\x0clength-range\
-\x03\0(\x01q\x05\x0dadd-community\x01\x09\0\x10remove-community\x01\x09\0\x0apre\
-pend-as\x01y\0\x0cset-priority\x01y\0\x14set-local-preference\x01y\0\x04\0\x09op\
-eration\x03\0*\x01m\x03\x06accept\x06reject\x08continue\x04\0\x06action\x03\0,\x01\
-m\x02\x08external\x08internal\x04\0\x09peer-type\x03\0.\x01k'\x01k\x09\x01k)\x01\
-k/\x01r\x09\x08prefixes0\x0afrom-peers\x7f\x09community1\x0eas-path-prefix\x03\x0e\
-as-path-length2\x08priority\x15\x09peer-type3\x0aoperations\x03\x06action-\x04\0\
-\x04rule\x03\04\x01r\x03\x07sessiony\x09direction\x1f\x03sety\x04\0\x0aassignmen\
-t\x03\06\x01p5\x01p%\x01py\x01p+\x01p\x03\x01p7\x01r\x06\x05rules8\x08prefixes9\x07\
-numbers:\x0aoperations;\x04sets<\x0bassignments=\x04\0\x0crules-answer\x03\0>\x01\
-j\x01\x1d\x01s\x01@\x01\x07request\x12\0\xc0\0\x04\0\x09advertise\x01A\x01j\x01?\
-\x01s\x01@\x01\x07request#\0\xc2\0\x04\0\x05rules\x01C\x04\0\x1etailorbird:polic\
-y/filter@0.1.0\x05\x07\x04\0#tailorbird:guest-filter/only-filter\x04\0\x0b\x11\x01\
-\0\x0bonly-filter\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compone\
-nt\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01n\x03\
+\x08internal\x07passive\x08password\x04\0\x0epeering-traits\x03\0\x13\x01pw\x01p\
+\x10\x01p\x0a\x01p{\x01py\x01p\x14\x01p\x12\x01p}\x01r\x10\x05names\x15\x05kinds\
+\x16\x09bgp-peers\x15\x0cremote-nodes\x15\x08families\x17\x09addresses\x15\x05po\
+rts\x18\x0aas-numbers\x19\x10local-as-numbers\x19\x06traits\x1a\x09next-hops\x1b\
+\x0drestart-times\x19\x0fkeepalive-times\x19\x0ettl-securities\x1c\x12remote-clu\
+ster-ids\x19\x07filters\x15\x04\0\x08peerings\x03\0\x1d\x03\0\x1dtailorbird:poli\
+cy/types@0.1.0\x05\0\x02\x03\0\0\x04span\x02\x03\0\0\x05range\x02\x03\0\0\x07add\
+ress\x02\x03\0\0\x06prefix\x02\x03\0\0\x09community\x02\x03\0\0\x06family\x02\x03\
+\0\0\x08peerings\x01BI\x02\x03\x02\x01\x01\x04\0\x04span\x03\0\0\x02\x03\x02\x01\
+\x02\x04\0\x05range\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x07address\x03\0\x04\x02\
+\x03\x02\x01\x04\x04\0\x06prefix\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x09communit\
+y\x03\0\x08\x02\x03\x02\x01\x06\x04\0\x06family\x03\0\x0a\x02\x03\x02\x01\x07\x04\
+\0\x08peerings\x03\0\x0c\x01m\x03\x07service\x05block\x04cidr\x04\0\x0aroute-kin\
+d\x03\0\x0e\x01p\x0b\x01pw\x01p}\x01p\x0f\x01r\x06\x08families\x10\x09addresses\x11\
+\x07lengths\x12\x05kinds\x13\x0anamespaces\x11\x08services\x11\x04\0\x06routes\x03\
+\0\x14\x01r\x02\x04texts\x06routes\x15\x04\0\x11advertise-request\x03\0\x16\x01q\
+\x02\x08bgp-peer\x01\x01\0\x07address\x01\x05\0\x04\0\x0bdestination\x03\0\x18\x01\
+ky\x01k\x03\x01r\x05\x05routey\x06accept\x7f\x0bcommunities\x03\x08priority\x1a\x02\
+to\x1b\x04\0\x0eroute-decision\x03\0\x1c\x01p\x09\x01p\x19\x01p\x1d\x01r\x04\x04\
+texts\x0bcommunities\x1e\x0cdestinations\x1f\x09decisions\x20\x04\0\x10advertise\
+-answer\x03\0!\x01m\x02\x06import\x06export\x04\0\x09direction\x03\0#\x01r\x03\x04\
+texts\x08sessions\x0d\x05names\x11\x04\0\x0drules-request\x03\0%\x01r\x03\x06pre\
+fix\x07\x03min}\x03max}\x04\0\x0cprefix-range\x03\0'\x01r\x02\x06any-of\x03\x06n\
+egate\x7f\x04\0\x10prefix-condition\x03\0)\x01r\x02\x03miny\x03maxy\x04\0\x0clen\
+gth-range\x03\0+\x01q\x05\x0dadd-community\x01\x09\0\x10remove-community\x01\x09\
+\0\x0aprepend-as\x01y\0\x0cset-priority\x01y\0\x14set-local-preference\x01y\0\x04\
+\0\x09operation\x03\0-\x01m\x03\x06accept\x06reject\x08continue\x04\0\x06action\x03\
+\0/\x01m\x02\x08external\x08internal\x04\0\x09peer-type\x03\01\x01k*\x01k\x09\x01\
+k,\x01k2\x01r\x09\x08prefixes3\x0afrom-peers\x7f\x09community4\x0eas-path-prefix\
+\x03\x0eas-path-length5\x08priority\x1a\x09peer-type6\x0aoperations\x03\x06actio\
+n0\x04\0\x04rule\x03\07\x01r\x03\x07sessiony\x09direction$\x03sety\x04\0\x0aassi\
+gnment\x03\09\x01p8\x01p(\x01py\x01p.\x01p\x03\x01p:\x01r\x06\x05rules;\x08prefi\
+xes<\x07numbers=\x0aoperations>\x04sets?\x0bassignments\xc0\0\x04\0\x0crules-ans\
+wer\x03\0A\x01j\x01\"\x01s\x01@\x01\x07request\x17\0\xc3\0\x04\0\x09advertise\x01\
+D\x01j\x01\xc2\0\x01s\x01@\x01\x07request&\0\xc5\0\x04\0\x05rules\x01F\x04\0\x1e\
+tailorbird:policy/filter@0.1.0\x05\x08\x04\0#tailorbird:guest-filter/only-filter\
+\x04\0\x0b\x11\x01\0\x0bonly-filter\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -1663,23 +1757,25 @@ pub use __export_only_filter_impl as export_filter;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 764] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda\x04\x01A\x02\x01\
-A\x02\x01B\x18\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 842] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa8\x05\x01A\x02\x01\
+A\x02\x01B\x1f\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
 tarty\x05county\x04\0\x05range\x03\0\x02\x01o\x02ww\x01q\x02\x02v4\x01y\0\x02v6\x01\
 \x04\0\x04\0\x07address\x03\0\x05\x01r\x02\x07address\x06\x06length}\x04\0\x06pr\
 efix\x03\0\x07\x01m\x02\x02v4\x02v6\x04\0\x06family\x03\0\x09\x01o\x02{{\x01o\x03\
 yyy\x01q\x02\x08standard\x01\x0b\0\x05large\x01\x0c\0\x04\0\x09community\x03\0\x0d\
 \x01m\x05\x04mesh\x06global\x04node\x08workload\x06plugin\x04\0\x0cpeering-kind\x03\
-\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01k{\x01\
-ky\x01k}\x01r\x11\x04name\x01\x04kind\x10\x08bgp-peer\x01\x0bremote-node\x01\x02\
-ip\x06\x04port\x13\x09as-numbery\x08local-asy\x07same-as\x7f\x07passive\x7f\x08n\
-ext-hop\x12\x0crestart-time\x14\x0ekeepalive-time\x14\x0cttl-security\x15\x11rem\
-ote-cluster-id\x14\x0chas-password\x7f\x07filters\x03\x04\0\x07peering\x03\0\x16\
-\x03\0\x1dtailorbird:policy/types@0.1.0\x05\0\x04\0Ctailorbird:guest-filter/only\
--filter-with-all-of-its-exports-removed\x04\0\x0b1\x01\0+only-filter-with-all-of\
--its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
-onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01n\x03\
+\x08internal\x07passive\x08password\x04\0\x0epeering-traits\x03\0\x13\x01pw\x01p\
+\x10\x01p\x0a\x01p{\x01py\x01p\x14\x01p\x12\x01p}\x01r\x10\x05names\x15\x05kinds\
+\x16\x09bgp-peers\x15\x0cremote-nodes\x15\x08families\x17\x09addresses\x15\x05po\
+rts\x18\x0aas-numbers\x19\x10local-as-numbers\x19\x06traits\x1a\x09next-hops\x1b\
+\x0drestart-times\x19\x0fkeepalive-times\x19\x0ettl-securities\x1c\x12remote-clu\
+ster-ids\x19\x07filters\x15\x04\0\x08peerings\x03\0\x1d\x03\0\x1dtailorbird:poli\
+cy/types@0.1.0\x05\0\x04\0Ctailorbird:guest-filter/only-filter-with-all-of-its-e\
+xports-removed\x04\0\x0b1\x01\0+only-filter-with-all-of-its-exports-removed\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
+ndgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -14,6 +14,7 @@ pub mod tailorbird {
             #[used]
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
             /// A piece of the `text` that came with it: `length` bytes of UTF-8 from byte `start`. An empty piece stands for
             /// "none" where the field says so.
             #[repr(C)]
@@ -233,65 +234,68 @@ pub mod tailorbird {
                     }
                 }
             }
-            /// A BGP session that this node has, or would have.
-            #[repr(C)]
-            #[derive(Clone, Copy, PartialEq)]
-            pub struct Peering {
-                /// The name of BIRD's protocol, as `Mesh_10_0_0_2`.
-                pub name: Span,
-                pub kind: PeeringKind,
-                /// The BGPPeer that it comes from; empty for `mesh` and `plugin`.
-                pub bgp_peer: Span,
-                /// The node at the remote end; empty when it is no node of the cluster.
-                pub remote_node: Span,
-                /// The remote address. Its family is that of the session.
-                pub ip: Address,
-                /// The remote port, where one is set; else 179.
-                pub port: ::core::option::Option<u16>,
-                /// The remote AS number, 1 to 4294967295.
-                pub as_number: u32,
-                /// The local AS number.
-                pub local_as: u32,
-                /// Whether both are the same: iBGP.
-                pub same_as: bool,
-                /// Whether this end waits for the other to connect.
-                pub passive: bool,
-                pub next_hop: NextHop,
-                /// In seconds.
-                pub restart_time: ::core::option::Option<u32>,
-                /// In seconds.
-                pub keepalive_time: ::core::option::Option<u32>,
-                /// The number of hops for TTL security (RFC 5082); absent when it is off.
-                pub ttl_security: ::core::option::Option<u8>,
-                /// The remote end's route reflector cluster id, as a number in host order.
-                pub remote_cluster_id: ::core::option::Option<u32>,
-                /// Whether the session has a password. No plugin sees any password.
-                pub has_password: bool,
-                /// The names of its BGPFilters in order: a piece of the list `names` of the request.
-                pub filters: Range,
+            wit_bindgen::rt::bitflags::bitflags! {
+                #[doc = " What is so of a peering."] #[derive(PartialEq, Eq, PartialOrd,
+                Ord, Hash, Debug, Clone, Copy)] pub struct PeeringTraits : u8 { #[doc =
+                " Both ends are in the same AS: iBGP."] const INTERNAL = 1 << 0; #[doc =
+                " This end waits for the other to connect."] const PASSIVE = 1 << 1;
+                #[doc = " The session has a password. No plugin sees any password."]
+                const PASSWORD = 1 << 2; }
             }
-            impl ::core::fmt::Debug for Peering {
+            /// BGP sessions that this node has, or would have, as columns.
+            #[derive(Clone, PartialEq)]
+            pub struct Peerings {
+                /// The names of BIRD's protocols, as `Mesh_10_0_0_2`: pieces of `text`.
+                pub names: _rt::Vec<u64>,
+                pub kinds: _rt::Vec<PeeringKind>,
+                /// The BGPPeers that they come from: pieces of `text`; empty for `mesh` and `plugin`.
+                pub bgp_peers: _rt::Vec<u64>,
+                /// The nodes at the remote ends: pieces of `text`; empty for what is no node of the cluster.
+                pub remote_nodes: _rt::Vec<u64>,
+                /// The families of the sessions and of their addresses.
+                pub families: _rt::Vec<Family>,
+                /// The remote addresses, two items each.
+                pub addresses: _rt::Vec<u64>,
+                /// The remote ports, where one is set; else 0, which stands for 179.
+                pub ports: _rt::Vec<u16>,
+                /// The remote AS numbers, 1 to 4294967295.
+                pub as_numbers: _rt::Vec<u32>,
+                /// The local AS numbers.
+                pub local_as_numbers: _rt::Vec<u32>,
+                pub traits: _rt::Vec<PeeringTraits>,
+                pub next_hops: _rt::Vec<NextHop>,
+                /// In seconds; 4294967295 where none is set.
+                pub restart_times: _rt::Vec<u32>,
+                /// In seconds; 4294967295 where none is set.
+                pub keepalive_times: _rt::Vec<u32>,
+                /// The numbers of hops for TTL security (RFC 5082); 0 where it is off.
+                pub ttl_securities: _rt::Vec<u8>,
+                /// The remote ends' route reflector cluster ids, as numbers in host order; 0 for none.
+                pub remote_cluster_ids: _rt::Vec<u32>,
+                /// The names of their BGPFilters in order: pieces of the list `names` of the request.
+                pub filters: _rt::Vec<u64>,
+            }
+            impl ::core::fmt::Debug for Peerings {
                 fn fmt(
                     &self,
                     f: &mut ::core::fmt::Formatter<'_>,
                 ) -> ::core::fmt::Result {
-                    f.debug_struct("Peering")
-                        .field("name", &self.name)
-                        .field("kind", &self.kind)
-                        .field("bgp-peer", &self.bgp_peer)
-                        .field("remote-node", &self.remote_node)
-                        .field("ip", &self.ip)
-                        .field("port", &self.port)
-                        .field("as-number", &self.as_number)
-                        .field("local-as", &self.local_as)
-                        .field("same-as", &self.same_as)
-                        .field("passive", &self.passive)
-                        .field("next-hop", &self.next_hop)
-                        .field("restart-time", &self.restart_time)
-                        .field("keepalive-time", &self.keepalive_time)
-                        .field("ttl-security", &self.ttl_security)
-                        .field("remote-cluster-id", &self.remote_cluster_id)
-                        .field("has-password", &self.has_password)
+                    f.debug_struct("Peerings")
+                        .field("names", &self.names)
+                        .field("kinds", &self.kinds)
+                        .field("bgp-peers", &self.bgp_peers)
+                        .field("remote-nodes", &self.remote_nodes)
+                        .field("families", &self.families)
+                        .field("addresses", &self.addresses)
+                        .field("ports", &self.ports)
+                        .field("as-numbers", &self.as_numbers)
+                        .field("local-as-numbers", &self.local_as_numbers)
+                        .field("traits", &self.traits)
+                        .field("next-hops", &self.next_hops)
+                        .field("restart-times", &self.restart_times)
+                        .field("keepalive-times", &self.keepalive_times)
+                        .field("ttl-securities", &self.ttl_securities)
+                        .field("remote-cluster-ids", &self.remote_cluster_ids)
                         .field("filters", &self.filters)
                         .finish()
                 }
@@ -705,8 +709,8 @@ pub mod tailorbird {
 #[rustfmt::skip]
 mod _rt {
     #![allow(dead_code, unused_imports, clippy::all)]
-    pub use alloc_crate::string::String;
     pub use alloc_crate::vec::Vec;
+    pub use alloc_crate::string::String;
     pub unsafe fn string_lift(bytes: Vec<u8>) -> String {
         if cfg!(debug_assertions) {
             String::from_utf8(bytes).unwrap()
@@ -810,29 +814,31 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 985] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd9\x06\x01A\x02\x01\
-A\x06\x01B\x18\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1063] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa7\x07\x01A\x02\x01\
+A\x06\x01B\x1f\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
 tarty\x05county\x04\0\x05range\x03\0\x02\x01o\x02ww\x01q\x02\x02v4\x01y\0\x02v6\x01\
 \x04\0\x04\0\x07address\x03\0\x05\x01r\x02\x07address\x06\x06length}\x04\0\x06pr\
 efix\x03\0\x07\x01m\x02\x02v4\x02v6\x04\0\x06family\x03\0\x09\x01o\x02{{\x01o\x03\
 yyy\x01q\x02\x08standard\x01\x0b\0\x05large\x01\x0c\0\x04\0\x09community\x03\0\x0d\
 \x01m\x05\x04mesh\x06global\x04node\x08workload\x06plugin\x04\0\x0cpeering-kind\x03\
-\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01k{\x01\
-ky\x01k}\x01r\x11\x04name\x01\x04kind\x10\x08bgp-peer\x01\x0bremote-node\x01\x02\
-ip\x06\x04port\x13\x09as-numbery\x08local-asy\x07same-as\x7f\x07passive\x7f\x08n\
-ext-hop\x12\x0crestart-time\x14\x0ekeepalive-time\x14\x0cttl-security\x15\x11rem\
-ote-cluster-id\x14\x0chas-password\x7f\x07filters\x03\x04\0\x07peering\x03\0\x16\
-\x03\0\x1dtailorbird:policy/types@0.1.0\x05\0\x01B\x10\x01r\x02\x03keys\x05value\
-s\x04\0\x03row\x03\0\0\x01p\x01\x01r\x02\x04rows\x02\x04more\x7f\x04\0\x04page\x03\
-\0\x03\x01@\0\0w\x04\0\x08revision\x01\x05\x01ks\x01@\x01\x03keys\0\x06\x04\0\x03\
-get\x01\x07\x01ps\x01p\x06\x01@\x01\x04keys\x08\0\x09\x04\0\x08get-many\x01\x0a\x01\
-@\x03\x06prefixs\x05after\x06\x05limity\0\x04\x04\0\x04list\x01\x0b\x03\0\x1atai\
-lorbird:policy/kv@0.1.0\x05\x01\x01B\x04\x01m\x04\x05debug\x04info\x04warn\x05er\
-ror\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\x03log\x01\
-\x02\x03\0\x1btailorbird:policy/log@0.1.0\x05\x02\x04\0\x1ftailorbird:guest-host\
-/only-host\x04\0\x0b\x0f\x01\0\x09only-host\x03\0\0\0G\x09producers\x01\x0cproce\
-ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01n\x03\
+\x08internal\x07passive\x08password\x04\0\x0epeering-traits\x03\0\x13\x01pw\x01p\
+\x10\x01p\x0a\x01p{\x01py\x01p\x14\x01p\x12\x01p}\x01r\x10\x05names\x15\x05kinds\
+\x16\x09bgp-peers\x15\x0cremote-nodes\x15\x08families\x17\x09addresses\x15\x05po\
+rts\x18\x0aas-numbers\x19\x10local-as-numbers\x19\x06traits\x1a\x09next-hops\x1b\
+\x0drestart-times\x19\x0fkeepalive-times\x19\x0ettl-securities\x1c\x12remote-clu\
+ster-ids\x19\x07filters\x15\x04\0\x08peerings\x03\0\x1d\x03\0\x1dtailorbird:poli\
+cy/types@0.1.0\x05\0\x01B\x10\x01r\x02\x03keys\x05values\x04\0\x03row\x03\0\0\x01\
+p\x01\x01r\x02\x04rows\x02\x04more\x7f\x04\0\x04page\x03\0\x03\x01@\0\0w\x04\0\x08\
+revision\x01\x05\x01ks\x01@\x01\x03keys\0\x06\x04\0\x03get\x01\x07\x01ps\x01p\x06\
+\x01@\x01\x04keys\x08\0\x09\x04\0\x08get-many\x01\x0a\x01@\x03\x06prefixs\x05aft\
+er\x06\x05limity\0\x04\x04\0\x04list\x01\x0b\x03\0\x1atailorbird:policy/kv@0.1.0\
+\x05\x01\x01B\x04\x01m\x04\x05debug\x04info\x04warn\x05error\x04\0\x05level\x03\0\
+\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\x03log\x01\x02\x03\0\x1btailorb\
+ird:policy/log@0.1.0\x05\x02\x04\0\x1ftailorbird:guest-host/only-host\x04\0\x0b\x0f\
+\x01\0\x09only-host\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compo\
+nent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

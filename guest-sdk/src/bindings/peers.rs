@@ -21,76 +21,74 @@ pub mod exports {
                 use super::super::super::super::_rt;
                 pub type Span = super::super::super::super::__with_name0::Span;
                 pub type Range = super::super::super::super::__with_name0::Range;
-                pub type Address = super::super::super::super::__with_name0::Address;
                 pub type Family = super::super::super::super::__with_name0::Family;
                 pub type NextHop = super::super::super::super::__with_name0::NextHop;
-                pub type Peering = super::super::super::super::__with_name0::Peering;
-                /// A node of the cluster.
-                #[repr(C)]
-                #[derive(Clone, Copy, PartialEq)]
-                pub struct Node {
-                    pub name: Span,
-                    /// Its IPv4 address, if it has one.
-                    pub ipv4: ::core::option::Option<u32>,
-                    /// Its IPv6 address, if it has one: the higher and the lower 64 bits.
-                    pub ipv6: ::core::option::Option<(u64, u64)>,
-                    /// Its AS number: its own, or else the cluster's.
-                    pub as_number: u32,
-                    /// Its route reflector cluster id, if it is a reflector.
-                    pub cluster_id: ::core::option::Option<u32>,
-                    /// Its labels, those that the plugin may read
-                    /// (`/tailorbird/v1/node/<name>/labels/<label>`): a piece of the list `labels`.
-                    pub labels: Range,
+                pub type Peerings = super::super::super::super::__with_name0::Peerings;
+                /// Nodes of the cluster, as columns.
+                #[derive(Clone, PartialEq)]
+                pub struct Nodes {
+                    /// Pieces of `text`.
+                    pub names: _rt::Vec<u64>,
+                    /// Their IPv4 addresses, as numbers in host order; 0 for a node without one.
+                    pub ipv4: _rt::Vec<u32>,
+                    /// Their IPv6 addresses, two items each; both 0 for a node without one.
+                    pub ipv6: _rt::Vec<u64>,
+                    /// Their AS numbers: their own, or else the cluster's.
+                    pub as_numbers: _rt::Vec<u32>,
+                    /// The route reflector cluster ids of those that are reflectors, as numbers in host order; else 0.
+                    pub cluster_ids: _rt::Vec<u32>,
+                    /// Their labels, those that the plugin may read (`/tailorbird/v1/node/<name>/labels/<label>`): pieces of `labels`.
+                    pub labels: _rt::Vec<u64>,
                 }
-                impl ::core::fmt::Debug for Node {
+                impl ::core::fmt::Debug for Nodes {
                     fn fmt(
                         &self,
                         f: &mut ::core::fmt::Formatter<'_>,
                     ) -> ::core::fmt::Result {
-                        f.debug_struct("Node")
-                            .field("name", &self.name)
+                        f.debug_struct("Nodes")
+                            .field("names", &self.names)
                             .field("ipv4", &self.ipv4)
                             .field("ipv6", &self.ipv6)
-                            .field("as-number", &self.as_number)
-                            .field("cluster-id", &self.cluster_id)
+                            .field("as-numbers", &self.as_numbers)
+                            .field("cluster-ids", &self.cluster_ids)
                             .field("labels", &self.labels)
                             .finish()
                     }
                 }
-                /// A label of a node.
-                #[repr(C)]
-                #[derive(Clone, Copy, PartialEq)]
-                pub struct Label {
-                    pub key: Span,
-                    pub value: Span,
+                /// Labels of nodes, as columns.
+                #[derive(Clone, PartialEq)]
+                pub struct Labels {
+                    /// Pieces of `text`.
+                    pub keys: _rt::Vec<u64>,
+                    /// Pieces of `text`.
+                    pub values: _rt::Vec<u64>,
                 }
-                impl ::core::fmt::Debug for Label {
+                impl ::core::fmt::Debug for Labels {
                     fn fmt(
                         &self,
                         f: &mut ::core::fmt::Formatter<'_>,
                     ) -> ::core::fmt::Result {
-                        f.debug_struct("Label")
-                            .field("key", &self.key)
-                            .field("value", &self.value)
+                        f.debug_struct("Labels")
+                            .field("keys", &self.keys)
+                            .field("values", &self.values)
                             .finish()
                     }
                 }
-                /// A peering to decide on.
-                #[repr(C)]
-                #[derive(Clone, Copy, PartialEq)]
-                pub struct Candidate {
-                    pub peering: Peering,
-                    /// The remote node's place in `nodes`, if the remote end is one.
-                    pub node: ::core::option::Option<u32>,
+                /// Peerings to decide on, as columns.
+                #[derive(Clone, PartialEq)]
+                pub struct Candidates {
+                    pub peerings: Peerings,
+                    /// The remote nodes' places in `nodes`; 4294967295 where the remote end is none of them.
+                    pub nodes: _rt::Vec<u32>,
                 }
-                impl ::core::fmt::Debug for Candidate {
+                impl ::core::fmt::Debug for Candidates {
                     fn fmt(
                         &self,
                         f: &mut ::core::fmt::Formatter<'_>,
                     ) -> ::core::fmt::Result {
-                        f.debug_struct("Candidate")
-                            .field("peering", &self.peering)
-                            .field("node", &self.node)
+                        f.debug_struct("Candidates")
+                            .field("peerings", &self.peerings)
+                            .field("nodes", &self.nodes)
                             .finish()
                     }
                 }
@@ -99,15 +97,15 @@ pub mod exports {
                 pub struct Request {
                     pub text: _rt::String,
                     /// All nodes of the cluster that have an address, by name.
-                    pub nodes: _rt::Vec<Node>,
-                    pub labels: _rt::Vec<Label>,
+                    pub nodes: Nodes,
+                    pub labels: Labels,
                     /// This node's place in `nodes`, if it is among them.
                     pub this_node: ::core::option::Option<u32>,
                     /// The peerings that this node would have; for the first plugin those of the BGPPeers and of the mesh, for each
                     /// further one what the plugin before it left.
-                    pub candidates: _rt::Vec<Candidate>,
-                    /// Names of BGPFilters.
-                    pub names: _rt::Vec<Span>,
+                    pub candidates: Candidates,
+                    /// Names of BGPFilters: pieces of `text`.
+                    pub names: _rt::Vec<u64>,
                     /// Whether the mesh between all nodes is on.
                     pub mesh: bool,
                 }
@@ -261,362 +259,485 @@ pub mod exports {
                 }
                 #[doc(hidden)]
                 #[allow(non_snake_case, unused_unsafe)]
-                pub unsafe fn _export_select_cabi<T_: Guest>(
-                    arg0: *mut u8,
-                    arg1: usize,
-                    arg2: *mut u8,
-                    arg3: usize,
-                    arg4: *mut u8,
-                    arg5: usize,
-                    arg6: i32,
-                    arg7: i32,
-                    arg8: *mut u8,
-                    arg9: usize,
-                    arg10: *mut u8,
-                    arg11: usize,
-                    arg12: i32,
-                ) -> *mut u8 {
+                pub unsafe fn _export_select_cabi<T_: Guest>(arg0: *mut u8) -> *mut u8 {
                     unsafe {
                         #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-                        let result49 = {
-                            let len0 = arg1;
-                            let bytes0 = _rt::Vec::from_raw_parts(
-                                arg0.cast(),
-                                len0,
-                                len0,
+                        let result88 = {
+                            let l0 = *arg0.add(0).cast::<*mut u8>();
+                            let l1 = *arg0
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len2 = l1;
+                            let bytes2 = _rt::Vec::from_raw_parts(l0.cast(), len2, len2);
+                            let l3 = *arg0
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l4 = *arg0
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len5 = l4;
+                            let l6 = *arg0
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l7 = *arg0
+                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len8 = l7;
+                            let l9 = *arg0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l10 = *arg0
+                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len11 = l10;
+                            let l12 = *arg0
+                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l13 = *arg0
+                                .add(9 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len14 = l13;
+                            let l15 = *arg0
+                                .add(10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l16 = *arg0
+                                .add(11 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len17 = l16;
+                            let l18 = *arg0
+                                .add(12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l19 = *arg0
+                                .add(13 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len20 = l19;
+                            let l21 = *arg0
+                                .add(14 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l22 = *arg0
+                                .add(15 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len23 = l22;
+                            let l24 = *arg0
+                                .add(16 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l25 = *arg0
+                                .add(17 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len26 = l25;
+                            let l27 = i32::from(
+                                *arg0
+                                    .add(18 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
                             );
-                            let base13 = arg2;
-                            let len13 = arg3;
-                            let mut result13 = _rt::Vec::with_capacity(len13);
-                            for i in 0..len13 {
-                                let base = base13.add(i * 64);
-                                let e13 = {
-                                    let l1 = *base.add(0).cast::<i32>();
-                                    let l2 = *base.add(4).cast::<i32>();
-                                    let l3 = i32::from(*base.add(8).cast::<u8>());
-                                    let l5 = i32::from(*base.add(16).cast::<u8>());
-                                    let l8 = *base.add(40).cast::<i32>();
-                                    let l9 = i32::from(*base.add(44).cast::<u8>());
-                                    let l11 = *base.add(52).cast::<i32>();
-                                    let l12 = *base.add(56).cast::<i32>();
-                                    Node {
-                                        name: super::super::super::super::__with_name0::Span {
-                                            start: l1 as u32,
-                                            length: l2 as u32,
-                                        },
-                                        ipv4: match l3 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l4 = *base.add(12).cast::<i32>();
-                                                    l4 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        ipv6: match l5 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l6 = *base.add(24).cast::<i64>();
-                                                    let l7 = *base.add(32).cast::<i64>();
-                                                    (l6 as u64, l7 as u64)
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        as_number: l8 as u32,
-                                        cluster_id: match l9 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l10 = *base.add(48).cast::<i32>();
-                                                    l10 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                        labels: super::super::super::super::__with_name0::Range {
-                                            start: l11 as u32,
-                                            count: l12 as u32,
-                                        },
-                                    }
+                            let l29 = *arg0
+                                .add(8 + 18 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l30 = *arg0
+                                .add(8 + 19 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len31 = l30;
+                            let l32 = *arg0
+                                .add(8 + 20 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l33 = *arg0
+                                .add(8 + 21 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base35 = l32;
+                            let len35 = l33;
+                            let mut result35 = _rt::Vec::with_capacity(len35);
+                            for i in 0..len35 {
+                                let base = base35.add(i * 1);
+                                let e35 = {
+                                    let l34 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::PeeringKind::_lift(
+                                        l34 as u8,
+                                    )
                                 };
-                                result13.push(e13);
+                                result35.push(e35);
                             }
-                            _rt::cabi_dealloc(base13, len13 * 64, 8);
-                            let len14 = arg5;
-                            let base47 = arg8;
-                            let len47 = arg9;
-                            let mut result47 = _rt::Vec::with_capacity(len47);
-                            for i in 0..len47 {
-                                let base = base47.add(i * 120);
-                                let e47 = {
-                                    let l15 = *base.add(0).cast::<i32>();
-                                    let l16 = *base.add(4).cast::<i32>();
-                                    let l17 = i32::from(*base.add(8).cast::<u8>());
-                                    let l18 = *base.add(12).cast::<i32>();
-                                    let l19 = *base.add(16).cast::<i32>();
-                                    let l20 = *base.add(20).cast::<i32>();
-                                    let l21 = *base.add(24).cast::<i32>();
-                                    let l22 = i32::from(*base.add(32).cast::<u8>());
-                                    use super::super::super::super::__with_name0::Address as V26;
-                                    let v26 = match l22 {
-                                        0 => {
-                                            let e26 = {
-                                                let l23 = *base.add(40).cast::<i32>();
-                                                l23 as u32
-                                            };
-                                            V26::V4(e26)
-                                        }
-                                        n => {
-                                            debug_assert_eq!(n, 1, "invalid enum discriminant");
-                                            let e26 = {
-                                                let l24 = *base.add(40).cast::<i64>();
-                                                let l25 = *base.add(48).cast::<i64>();
-                                                (l24 as u64, l25 as u64)
-                                            };
-                                            V26::V6(e26)
-                                        }
-                                    };
-                                    let l27 = i32::from(*base.add(56).cast::<u8>());
-                                    let l29 = *base.add(60).cast::<i32>();
-                                    let l30 = *base.add(64).cast::<i32>();
-                                    let l31 = i32::from(*base.add(68).cast::<u8>());
-                                    let l32 = i32::from(*base.add(69).cast::<u8>());
-                                    let l33 = i32::from(*base.add(70).cast::<u8>());
-                                    let l34 = i32::from(*base.add(72).cast::<u8>());
-                                    let l36 = i32::from(*base.add(80).cast::<u8>());
-                                    let l38 = i32::from(*base.add(88).cast::<u8>());
-                                    let l40 = i32::from(*base.add(92).cast::<u8>());
-                                    let l42 = i32::from(*base.add(100).cast::<u8>());
-                                    let l43 = *base.add(104).cast::<i32>();
-                                    let l44 = *base.add(108).cast::<i32>();
-                                    let l45 = i32::from(*base.add(112).cast::<u8>());
-                                    Candidate {
-                                        peering: super::super::super::super::__with_name0::Peering {
-                                            name: super::super::super::super::__with_name0::Span {
-                                                start: l15 as u32,
-                                                length: l16 as u32,
-                                            },
-                                            kind: super::super::super::super::__with_name0::PeeringKind::_lift(
-                                                l17 as u8,
-                                            ),
-                                            bgp_peer: super::super::super::super::__with_name0::Span {
-                                                start: l18 as u32,
-                                                length: l19 as u32,
-                                            },
-                                            remote_node: super::super::super::super::__with_name0::Span {
-                                                start: l20 as u32,
-                                                length: l21 as u32,
-                                            },
-                                            ip: v26,
-                                            port: match l27 {
-                                                0 => None,
-                                                1 => {
-                                                    let e = {
-                                                        let l28 = i32::from(*base.add(58).cast::<u16>());
-                                                        l28 as u16
-                                                    };
-                                                    Some(e)
-                                                }
-                                                _ => _rt::invalid_enum_discriminant(),
-                                            },
-                                            as_number: l29 as u32,
-                                            local_as: l30 as u32,
-                                            same_as: _rt::bool_lift(l31 as u8),
-                                            passive: _rt::bool_lift(l32 as u8),
-                                            next_hop: super::super::super::super::__with_name0::NextHop::_lift(
-                                                l33 as u8,
-                                            ),
-                                            restart_time: match l34 {
-                                                0 => None,
-                                                1 => {
-                                                    let e = {
-                                                        let l35 = *base.add(76).cast::<i32>();
-                                                        l35 as u32
-                                                    };
-                                                    Some(e)
-                                                }
-                                                _ => _rt::invalid_enum_discriminant(),
-                                            },
-                                            keepalive_time: match l36 {
-                                                0 => None,
-                                                1 => {
-                                                    let e = {
-                                                        let l37 = *base.add(84).cast::<i32>();
-                                                        l37 as u32
-                                                    };
-                                                    Some(e)
-                                                }
-                                                _ => _rt::invalid_enum_discriminant(),
-                                            },
-                                            ttl_security: match l38 {
-                                                0 => None,
-                                                1 => {
-                                                    let e = {
-                                                        let l39 = i32::from(*base.add(89).cast::<u8>());
-                                                        l39 as u8
-                                                    };
-                                                    Some(e)
-                                                }
-                                                _ => _rt::invalid_enum_discriminant(),
-                                            },
-                                            remote_cluster_id: match l40 {
-                                                0 => None,
-                                                1 => {
-                                                    let e = {
-                                                        let l41 = *base.add(96).cast::<i32>();
-                                                        l41 as u32
-                                                    };
-                                                    Some(e)
-                                                }
-                                                _ => _rt::invalid_enum_discriminant(),
-                                            },
-                                            has_password: _rt::bool_lift(l42 as u8),
-                                            filters: super::super::super::super::__with_name0::Range {
-                                                start: l43 as u32,
-                                                count: l44 as u32,
-                                            },
-                                        },
-                                        node: match l45 {
-                                            0 => None,
-                                            1 => {
-                                                let e = {
-                                                    let l46 = *base.add(116).cast::<i32>();
-                                                    l46 as u32
-                                                };
-                                                Some(e)
-                                            }
-                                            _ => _rt::invalid_enum_discriminant(),
-                                        },
-                                    }
+                            _rt::cabi_dealloc(base35, len35 * 1, 1);
+                            let l36 = *arg0
+                                .add(8 + 22 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l37 = *arg0
+                                .add(8 + 23 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len38 = l37;
+                            let l39 = *arg0
+                                .add(8 + 24 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l40 = *arg0
+                                .add(8 + 25 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len41 = l40;
+                            let l42 = *arg0
+                                .add(8 + 26 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l43 = *arg0
+                                .add(8 + 27 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base45 = l42;
+                            let len45 = l43;
+                            let mut result45 = _rt::Vec::with_capacity(len45);
+                            for i in 0..len45 {
+                                let base = base45.add(i * 1);
+                                let e45 = {
+                                    let l44 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::Family::_lift(
+                                        l44 as u8,
+                                    )
                                 };
-                                result47.push(e47);
+                                result45.push(e45);
                             }
-                            _rt::cabi_dealloc(base47, len47 * 120, 8);
-                            let len48 = arg11;
+                            _rt::cabi_dealloc(base45, len45 * 1, 1);
+                            let l46 = *arg0
+                                .add(8 + 28 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l47 = *arg0
+                                .add(8 + 29 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len48 = l47;
+                            let l49 = *arg0
+                                .add(8 + 30 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l50 = *arg0
+                                .add(8 + 31 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len51 = l50;
+                            let l52 = *arg0
+                                .add(8 + 32 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l53 = *arg0
+                                .add(8 + 33 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len54 = l53;
+                            let l55 = *arg0
+                                .add(8 + 34 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l56 = *arg0
+                                .add(8 + 35 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len57 = l56;
+                            let l58 = *arg0
+                                .add(8 + 36 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l59 = *arg0
+                                .add(8 + 37 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base61 = l58;
+                            let len61 = l59;
+                            let mut result61 = _rt::Vec::with_capacity(len61);
+                            for i in 0..len61 {
+                                let base = base61.add(i * 1);
+                                let e61 = {
+                                    let l60 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::PeeringTraits::empty()
+                                        | super::super::super::super::__with_name0::PeeringTraits::from_bits_retain(
+                                            ((l60 as u8) << 0) as _,
+                                        )
+                                };
+                                result61.push(e61);
+                            }
+                            _rt::cabi_dealloc(base61, len61 * 1, 1);
+                            let l62 = *arg0
+                                .add(8 + 38 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l63 = *arg0
+                                .add(8 + 39 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base65 = l62;
+                            let len65 = l63;
+                            let mut result65 = _rt::Vec::with_capacity(len65);
+                            for i in 0..len65 {
+                                let base = base65.add(i * 1);
+                                let e65 = {
+                                    let l64 = i32::from(*base.add(0).cast::<u8>());
+                                    super::super::super::super::__with_name0::NextHop::_lift(
+                                        l64 as u8,
+                                    )
+                                };
+                                result65.push(e65);
+                            }
+                            _rt::cabi_dealloc(base65, len65 * 1, 1);
+                            let l66 = *arg0
+                                .add(8 + 40 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l67 = *arg0
+                                .add(8 + 41 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len68 = l67;
+                            let l69 = *arg0
+                                .add(8 + 42 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l70 = *arg0
+                                .add(8 + 43 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len71 = l70;
+                            let l72 = *arg0
+                                .add(8 + 44 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l73 = *arg0
+                                .add(8 + 45 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len74 = l73;
+                            let l75 = *arg0
+                                .add(8 + 46 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l76 = *arg0
+                                .add(8 + 47 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len77 = l76;
+                            let l78 = *arg0
+                                .add(8 + 48 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l79 = *arg0
+                                .add(8 + 49 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len80 = l79;
+                            let l81 = *arg0
+                                .add(8 + 50 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l82 = *arg0
+                                .add(8 + 51 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len83 = l82;
+                            let l84 = *arg0
+                                .add(8 + 52 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l85 = *arg0
+                                .add(8 + 53 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len86 = l85;
+                            let l87 = i32::from(
+                                *arg0
+                                    .add(8 + 54 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
                             T_::select(Request {
-                                text: _rt::string_lift(bytes0),
-                                nodes: result13,
-                                labels: <_ as From<
-                                    _rt::Vec<_>,
-                                >>::from(
-                                    _rt::Vec::from_raw_parts(arg4.cast(), len14, len14),
-                                ),
-                                this_node: match arg6 {
+                                text: _rt::string_lift(bytes2),
+                                nodes: Nodes {
+                                    names: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l3.cast(), len5, len5)),
+                                    ipv4: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l6.cast(), len8, len8)),
+                                    ipv6: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l9.cast(), len11, len11)),
+                                    as_numbers: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l12.cast(), len14, len14),
+                                    ),
+                                    cluster_ids: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l15.cast(), len17, len17),
+                                    ),
+                                    labels: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l18.cast(), len20, len20)),
+                                },
+                                labels: Labels {
+                                    keys: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(
+                                        _rt::Vec::from_raw_parts(l21.cast(), len23, len23),
+                                    ),
+                                    values: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l24.cast(), len26, len26)),
+                                },
+                                this_node: match l27 {
                                     0 => None,
                                     1 => {
-                                        let e = arg7 as u32;
+                                        let e = {
+                                            let l28 = *arg0
+                                                .add(4 + 18 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<i32>();
+                                            l28 as u32
+                                        };
                                         Some(e)
                                     }
                                     _ => _rt::invalid_enum_discriminant(),
                                 },
-                                candidates: result47,
+                                candidates: Candidates {
+                                    peerings: super::super::super::super::__with_name0::Peerings {
+                                        names: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l29.cast(), len31, len31),
+                                        ),
+                                        kinds: result35,
+                                        bgp_peers: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l36.cast(), len38, len38),
+                                        ),
+                                        remote_nodes: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l39.cast(), len41, len41),
+                                        ),
+                                        families: result45,
+                                        addresses: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l46.cast(), len48, len48),
+                                        ),
+                                        ports: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l49.cast(), len51, len51),
+                                        ),
+                                        as_numbers: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l52.cast(), len54, len54),
+                                        ),
+                                        local_as_numbers: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l55.cast(), len57, len57),
+                                        ),
+                                        traits: result61,
+                                        next_hops: result65,
+                                        restart_times: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l66.cast(), len68, len68),
+                                        ),
+                                        keepalive_times: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l69.cast(), len71, len71),
+                                        ),
+                                        ttl_securities: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l72.cast(), len74, len74),
+                                        ),
+                                        remote_cluster_ids: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(
+                                            _rt::Vec::from_raw_parts(l75.cast(), len77, len77),
+                                        ),
+                                        filters: <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(_rt::Vec::from_raw_parts(l78.cast(), len80, len80)),
+                                    },
+                                    nodes: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l81.cast(), len83, len83)),
+                                },
                                 names: <_ as From<
                                     _rt::Vec<_>,
                                 >>::from(
-                                    _rt::Vec::from_raw_parts(arg10.cast(), len48, len48),
+                                    _rt::Vec::from_raw_parts(l84.cast(), len86, len86),
                                 ),
-                                mesh: _rt::bool_lift(arg12 as u8),
+                                mesh: _rt::bool_lift(l87 as u8),
                             })
                         };
-                        let ptr50 = (&raw mut _RET_AREA.0).cast::<u8>();
-                        match result49 {
+                        _rt::cabi_dealloc(
+                            arg0,
+                            8 + 55 * ::core::mem::size_of::<*const u8>(),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                        let ptr89 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        match result88 {
                             Ok(e) => {
-                                *ptr50.add(0).cast::<u8>() = (0i32) as u8;
+                                *ptr89.add(0).cast::<u8>() = (0i32) as u8;
                                 let Answer {
-                                    text: text51,
-                                    names: names51,
-                                    cluster_id: cluster_id51,
-                                    drop: drop51,
-                                    change: change51,
-                                    add: add51,
+                                    text: text90,
+                                    names: names90,
+                                    cluster_id: cluster_id90,
+                                    drop: drop90,
+                                    change: change90,
+                                    add: add90,
                                 } = e;
-                                let vec52 = (text51.into_bytes()).into_boxed_slice();
-                                let ptr52 = vec52.as_ptr().cast::<u8>();
-                                let len52 = vec52.len();
-                                ::core::mem::forget(vec52);
-                                *ptr50
+                                let vec91 = (text90.into_bytes()).into_boxed_slice();
+                                let ptr91 = vec91.as_ptr().cast::<u8>();
+                                let len91 = vec91.len();
+                                ::core::mem::forget(vec91);
+                                *ptr89
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len52;
-                                *ptr50
+                                    .cast::<usize>() = len91;
+                                *ptr89
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr52.cast_mut();
-                                let vec53 = <_ as Into<_rt::Vec<_>>>::into(names51)
+                                    .cast::<*mut u8>() = ptr91.cast_mut();
+                                let vec92 = <_ as Into<_rt::Vec<_>>>::into(names90)
                                     .into_boxed_slice();
-                                let ptr53 = vec53.as_ptr().cast::<u8>();
-                                let len53 = vec53.len();
-                                ::core::mem::forget(vec53);
-                                *ptr50
+                                let ptr92 = vec92.as_ptr().cast::<u8>();
+                                let len92 = vec92.len();
+                                ::core::mem::forget(vec92);
+                                *ptr89
                                     .add(4 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len53;
-                                *ptr50
+                                    .cast::<usize>() = len92;
+                                *ptr89
                                     .add(3 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr53.cast_mut();
-                                match cluster_id51 {
+                                    .cast::<*mut u8>() = ptr92.cast_mut();
+                                match cluster_id90 {
                                     ClusterIdChoice::Unchanged => {
-                                        *ptr50
+                                        *ptr89
                                             .add(5 * ::core::mem::size_of::<*const u8>())
                                             .cast::<u8>() = (0i32) as u8;
                                     }
                                     ClusterIdChoice::None => {
-                                        *ptr50
+                                        *ptr89
                                             .add(5 * ::core::mem::size_of::<*const u8>())
                                             .cast::<u8>() = (1i32) as u8;
                                     }
                                     ClusterIdChoice::Set(e) => {
-                                        *ptr50
+                                        *ptr89
                                             .add(5 * ::core::mem::size_of::<*const u8>())
                                             .cast::<u8>() = (2i32) as u8;
-                                        *ptr50
+                                        *ptr89
                                             .add(4 + 5 * ::core::mem::size_of::<*const u8>())
                                             .cast::<i32>() = _rt::as_i32(e);
                                     }
                                 }
-                                let vec54 = <_ as Into<_rt::Vec<_>>>::into(drop51)
+                                let vec93 = <_ as Into<_rt::Vec<_>>>::into(drop90)
                                     .into_boxed_slice();
-                                let ptr54 = vec54.as_ptr().cast::<u8>();
-                                let len54 = vec54.len();
-                                ::core::mem::forget(vec54);
-                                *ptr50
+                                let ptr93 = vec93.as_ptr().cast::<u8>();
+                                let len93 = vec93.len();
+                                ::core::mem::forget(vec93);
+                                *ptr89
                                     .add(8 + 6 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len54;
-                                *ptr50
+                                    .cast::<usize>() = len93;
+                                *ptr89
                                     .add(8 + 5 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr54.cast_mut();
-                                let vec57 = change51;
-                                let len57 = vec57.len();
-                                let layout57 = _rt::alloc::Layout::from_size_align(
-                                        vec57.len() * 52,
+                                    .cast::<*mut u8>() = ptr93.cast_mut();
+                                let vec96 = change90;
+                                let len96 = vec96.len();
+                                let layout96 = _rt::alloc::Layout::from_size_align(
+                                        vec96.len() * 52,
                                         4,
                                     )
                                     .unwrap();
-                                let (result57, _cleanup57) = wit_bindgen::rt::Cleanup::new(
-                                    layout57,
+                                let (result96, _cleanup96) = wit_bindgen::rt::Cleanup::new(
+                                    layout96,
                                 );
-                                if let Some(cleanup) = _cleanup57 {
+                                if let Some(cleanup) = _cleanup96 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec57.into_iter().enumerate() {
-                                    let base = result57.add(i * 52);
+                                for (i, e) in vec96.into_iter().enumerate() {
+                                    let base = result96.add(i * 52);
                                     {
                                         let Change {
-                                            candidate: candidate55,
-                                            passive: passive55,
-                                            next_hop: next_hop55,
-                                            port: port55,
-                                            restart_time: restart_time55,
-                                            keepalive_time: keepalive_time55,
-                                            ttl_security: ttl_security55,
-                                            remote_cluster_id: remote_cluster_id55,
-                                            filters: filters55,
+                                            candidate: candidate94,
+                                            passive: passive94,
+                                            next_hop: next_hop94,
+                                            port: port94,
+                                            restart_time: restart_time94,
+                                            keepalive_time: keepalive_time94,
+                                            ttl_security: ttl_security94,
+                                            remote_cluster_id: remote_cluster_id94,
+                                            filters: filters94,
                                         } = e;
-                                        *base.add(0).cast::<i32>() = _rt::as_i32(candidate55);
-                                        match passive55 {
+                                        *base.add(0).cast::<i32>() = _rt::as_i32(candidate94);
+                                        match passive94 {
                                             Some(e) => {
                                                 *base.add(4).cast::<u8>() = (1i32) as u8;
                                                 *base.add(5).cast::<u8>() = (match e {
@@ -628,7 +749,7 @@ pub mod exports {
                                                 *base.add(4).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match next_hop55 {
+                                        match next_hop94 {
                                             Some(e) => {
                                                 *base.add(6).cast::<u8>() = (1i32) as u8;
                                                 *base.add(7).cast::<u8>() = (e.clone() as i32) as u8;
@@ -637,7 +758,7 @@ pub mod exports {
                                                 *base.add(6).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match port55 {
+                                        match port94 {
                                             Some(e) => {
                                                 *base.add(8).cast::<u8>() = (1i32) as u8;
                                                 *base.add(10).cast::<u16>() = (_rt::as_i32(e)) as u16;
@@ -646,7 +767,7 @@ pub mod exports {
                                                 *base.add(8).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match restart_time55 {
+                                        match restart_time94 {
                                             Some(e) => {
                                                 *base.add(12).cast::<u8>() = (1i32) as u8;
                                                 *base.add(16).cast::<i32>() = _rt::as_i32(e);
@@ -655,7 +776,7 @@ pub mod exports {
                                                 *base.add(12).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match keepalive_time55 {
+                                        match keepalive_time94 {
                                             Some(e) => {
                                                 *base.add(20).cast::<u8>() = (1i32) as u8;
                                                 *base.add(24).cast::<i32>() = _rt::as_i32(e);
@@ -664,7 +785,7 @@ pub mod exports {
                                                 *base.add(20).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match ttl_security55 {
+                                        match ttl_security94 {
                                             Some(e) => {
                                                 *base.add(28).cast::<u8>() = (1i32) as u8;
                                                 *base.add(29).cast::<u8>() = (_rt::as_i32(e)) as u8;
@@ -673,7 +794,7 @@ pub mod exports {
                                                 *base.add(28).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match remote_cluster_id55 {
+                                        match remote_cluster_id94 {
                                             ClusterIdChoice::Unchanged => {
                                                 *base.add(32).cast::<u8>() = (0i32) as u8;
                                             }
@@ -685,15 +806,15 @@ pub mod exports {
                                                 *base.add(36).cast::<i32>() = _rt::as_i32(e);
                                             }
                                         }
-                                        match filters55 {
+                                        match filters94 {
                                             Some(e) => {
                                                 *base.add(40).cast::<u8>() = (1i32) as u8;
                                                 let super::super::super::super::__with_name0::Range {
-                                                    start: start56,
-                                                    count: count56,
+                                                    start: start95,
+                                                    count: count95,
                                                 } = e;
-                                                *base.add(44).cast::<i32>() = _rt::as_i32(start56);
-                                                *base.add(48).cast::<i32>() = _rt::as_i32(count56);
+                                                *base.add(44).cast::<i32>() = _rt::as_i32(start95);
+                                                *base.add(48).cast::<i32>() = _rt::as_i32(count95);
                                             }
                                             None => {
                                                 *base.add(40).cast::<u8>() = (0i32) as u8;
@@ -701,47 +822,47 @@ pub mod exports {
                                         };
                                     }
                                 }
-                                *ptr50
+                                *ptr89
                                     .add(8 + 8 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len57;
-                                *ptr50
+                                    .cast::<usize>() = len96;
+                                *ptr89
                                     .add(8 + 7 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result57;
-                                let vec60 = add51;
-                                let len60 = vec60.len();
-                                let layout60 = _rt::alloc::Layout::from_size_align(
-                                        vec60.len() * 40,
+                                    .cast::<*mut u8>() = result96;
+                                let vec99 = add90;
+                                let len99 = vec99.len();
+                                let layout99 = _rt::alloc::Layout::from_size_align(
+                                        vec99.len() * 40,
                                         4,
                                     )
                                     .unwrap();
-                                let (result60, _cleanup60) = wit_bindgen::rt::Cleanup::new(
-                                    layout60,
+                                let (result99, _cleanup99) = wit_bindgen::rt::Cleanup::new(
+                                    layout99,
                                 );
-                                if let Some(cleanup) = _cleanup60 {
+                                if let Some(cleanup) = _cleanup99 {
                                     cleanup.forget();
                                 }
-                                for (i, e) in vec60.into_iter().enumerate() {
-                                    let base = result60.add(i * 40);
+                                for (i, e) in vec99.into_iter().enumerate() {
+                                    let base = result99.add(i * 40);
                                     {
                                         let Addition {
-                                            node: node58,
-                                            family: family58,
-                                            mesh_password: mesh_password58,
-                                            next_hop: next_hop58,
-                                            restart_time: restart_time58,
-                                            keepalive_time: keepalive_time58,
-                                            remote_cluster_id: remote_cluster_id58,
-                                            filters: filters58,
+                                            node: node97,
+                                            family: family97,
+                                            mesh_password: mesh_password97,
+                                            next_hop: next_hop97,
+                                            restart_time: restart_time97,
+                                            keepalive_time: keepalive_time97,
+                                            remote_cluster_id: remote_cluster_id97,
+                                            filters: filters97,
                                         } = e;
-                                        *base.add(0).cast::<i32>() = _rt::as_i32(node58);
-                                        *base.add(4).cast::<u8>() = (family58.clone() as i32) as u8;
-                                        *base.add(5).cast::<u8>() = (match mesh_password58 {
+                                        *base.add(0).cast::<i32>() = _rt::as_i32(node97);
+                                        *base.add(4).cast::<u8>() = (family97.clone() as i32) as u8;
+                                        *base.add(5).cast::<u8>() = (match mesh_password97 {
                                             true => 1,
                                             false => 0,
                                         }) as u8;
-                                        *base.add(6).cast::<u8>() = (next_hop58.clone() as i32)
+                                        *base.add(6).cast::<u8>() = (next_hop97.clone() as i32)
                                             as u8;
-                                        match restart_time58 {
+                                        match restart_time97 {
                                             Some(e) => {
                                                 *base.add(8).cast::<u8>() = (1i32) as u8;
                                                 *base.add(12).cast::<i32>() = _rt::as_i32(e);
@@ -750,7 +871,7 @@ pub mod exports {
                                                 *base.add(8).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match keepalive_time58 {
+                                        match keepalive_time97 {
                                             Some(e) => {
                                                 *base.add(16).cast::<u8>() = (1i32) as u8;
                                                 *base.add(20).cast::<i32>() = _rt::as_i32(e);
@@ -759,7 +880,7 @@ pub mod exports {
                                                 *base.add(16).cast::<u8>() = (0i32) as u8;
                                             }
                                         };
-                                        match remote_cluster_id58 {
+                                        match remote_cluster_id97 {
                                             ClusterIdChoice::Unchanged => {
                                                 *base.add(24).cast::<u8>() = (0i32) as u8;
                                             }
@@ -772,35 +893,35 @@ pub mod exports {
                                             }
                                         }
                                         let super::super::super::super::__with_name0::Range {
-                                            start: start59,
-                                            count: count59,
-                                        } = filters58;
-                                        *base.add(32).cast::<i32>() = _rt::as_i32(start59);
-                                        *base.add(36).cast::<i32>() = _rt::as_i32(count59);
+                                            start: start98,
+                                            count: count98,
+                                        } = filters97;
+                                        *base.add(32).cast::<i32>() = _rt::as_i32(start98);
+                                        *base.add(36).cast::<i32>() = _rt::as_i32(count98);
                                     }
                                 }
-                                *ptr50
+                                *ptr89
                                     .add(8 + 10 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len60;
-                                *ptr50
+                                    .cast::<usize>() = len99;
+                                *ptr89
                                     .add(8 + 9 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = result60;
+                                    .cast::<*mut u8>() = result99;
                             }
                             Err(e) => {
-                                *ptr50.add(0).cast::<u8>() = (1i32) as u8;
-                                let vec61 = (e.into_bytes()).into_boxed_slice();
-                                let ptr61 = vec61.as_ptr().cast::<u8>();
-                                let len61 = vec61.len();
-                                ::core::mem::forget(vec61);
-                                *ptr50
+                                *ptr89.add(0).cast::<u8>() = (1i32) as u8;
+                                let vec100 = (e.into_bytes()).into_boxed_slice();
+                                let ptr100 = vec100.as_ptr().cast::<u8>();
+                                let len100 = vec100.len();
+                                ::core::mem::forget(vec100);
+                                *ptr89
                                     .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<usize>() = len61;
-                                *ptr50
+                                    .cast::<usize>() = len100;
+                                *ptr89
                                     .add(::core::mem::size_of::<*const u8>())
-                                    .cast::<*mut u8>() = ptr61.cast_mut();
+                                    .cast::<*mut u8>() = ptr100.cast_mut();
                             }
                         };
-                        ptr50
+                        ptr89
                     }
                 }
                 #[doc(hidden)]
@@ -880,16 +1001,12 @@ pub mod exports {
                     ($ty:ident with_types_in $($path_to_types:tt)*) => {
                         const _ : () = { #[unsafe (export_name =
                         "tailorbird:policy/peers@0.1.0#select")] unsafe extern "C" fn
-                        export_select(arg0 : * mut u8, arg1 : usize, arg2 : * mut u8,
-                        arg3 : usize, arg4 : * mut u8, arg5 : usize, arg6 : i32, arg7 :
-                        i32, arg8 : * mut u8, arg9 : usize, arg10 : * mut u8, arg11 :
-                        usize, arg12 : i32,) -> * mut u8 { unsafe { $($path_to_types)*::
-                        _export_select_cabi::<$ty > (arg0, arg1, arg2, arg3, arg4, arg5,
-                        arg6, arg7, arg8, arg9, arg10, arg11, arg12) } } #[unsafe
-                        (export_name = "cabi_post_tailorbird:policy/peers@0.1.0#select")]
-                        unsafe extern "C" fn _post_return_select(arg0 : * mut u8,) {
-                        unsafe { $($path_to_types)*:: __post_return_select::<$ty > (arg0)
-                        } } };
+                        export_select(arg0 : * mut u8,) -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_select_cabi::<$ty > (arg0) } }
+                        #[unsafe (export_name =
+                        "cabi_post_tailorbird:policy/peers@0.1.0#select")] unsafe extern
+                        "C" fn _post_return_select(arg0 : * mut u8,) { unsafe {
+                        $($path_to_types)*:: __post_return_select::<$ty > (arg0) } } };
                     };
                 }
                 #[doc(hidden)]
@@ -912,8 +1029,8 @@ pub mod exports {
 #[rustfmt::skip]
 mod _rt {
     #![allow(dead_code, unused_imports, clippy::all)]
-    pub use alloc_crate::string::String;
     pub use alloc_crate::vec::Vec;
+    pub use alloc_crate::string::String;
     #[cfg(target_arch = "wasm32")]
     pub fn run_ctors_once() {
         wit_bindgen::rt::run_ctors_once();
@@ -1045,43 +1162,43 @@ macro_rules! __export_only_peers_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:tailorbird:guest-peers:only-peers:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1524] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1570] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf3\x0a\x01A\x02\x01\
-A\x0a\x01B\x18\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa1\x0b\x01A\x02\x01\
+A\x09\x01B\x1f\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
 tarty\x05county\x04\0\x05range\x03\0\x02\x01o\x02ww\x01q\x02\x02v4\x01y\0\x02v6\x01\
 \x04\0\x04\0\x07address\x03\0\x05\x01r\x02\x07address\x06\x06length}\x04\0\x06pr\
 efix\x03\0\x07\x01m\x02\x02v4\x02v6\x04\0\x06family\x03\0\x09\x01o\x02{{\x01o\x03\
 yyy\x01q\x02\x08standard\x01\x0b\0\x05large\x01\x0c\0\x04\0\x09community\x03\0\x0d\
 \x01m\x05\x04mesh\x06global\x04node\x08workload\x06plugin\x04\0\x0cpeering-kind\x03\
-\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01k{\x01\
-ky\x01k}\x01r\x11\x04name\x01\x04kind\x10\x08bgp-peer\x01\x0bremote-node\x01\x02\
-ip\x06\x04port\x13\x09as-numbery\x08local-asy\x07same-as\x7f\x07passive\x7f\x08n\
-ext-hop\x12\x0crestart-time\x14\x0ekeepalive-time\x14\x0cttl-security\x15\x11rem\
-ote-cluster-id\x14\x0chas-password\x7f\x07filters\x03\x04\0\x07peering\x03\0\x16\
-\x03\0\x1dtailorbird:policy/types@0.1.0\x05\0\x02\x03\0\0\x04span\x02\x03\0\0\x05\
-range\x02\x03\0\0\x07address\x02\x03\0\0\x06family\x02\x03\0\0\x08next-hop\x02\x03\
-\0\0\x07peering\x01B.\x02\x03\x02\x01\x01\x04\0\x04span\x03\0\0\x02\x03\x02\x01\x02\
-\x04\0\x05range\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x07address\x03\0\x04\x02\x03\
-\x02\x01\x04\x04\0\x06family\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x08next-hop\x03\
-\0\x08\x02\x03\x02\x01\x06\x04\0\x07peering\x03\0\x0a\x01ky\x01o\x02ww\x01k\x0d\x01\
-r\x06\x04name\x01\x04ipv4\x0c\x04ipv6\x0e\x09as-numbery\x0acluster-id\x0c\x06lab\
-els\x03\x04\0\x04node\x03\0\x0f\x01r\x02\x03key\x01\x05value\x01\x04\0\x05label\x03\
-\0\x11\x01r\x02\x07peering\x0b\x04node\x0c\x04\0\x09candidate\x03\0\x13\x01p\x10\
-\x01p\x12\x01p\x14\x01p\x01\x01r\x07\x04texts\x05nodes\x15\x06labels\x16\x09this\
--node\x0c\x0acandidates\x17\x05names\x18\x04mesh\x7f\x04\0\x07request\x03\0\x19\x01\
-q\x03\x09unchanged\0\0\x04none\0\0\x03set\x01y\0\x04\0\x11cluster-id-choice\x03\0\
-\x1b\x01k\x7f\x01k\x09\x01k{\x01k}\x01k\x03\x01r\x09\x09candidatey\x07passive\x1d\
-\x08next-hop\x1e\x04port\x1f\x0crestart-time\x0c\x0ekeepalive-time\x0c\x0cttl-se\
-curity\x20\x11remote-cluster-id\x1c\x07filters!\x04\0\x06change\x03\0\"\x01r\x08\
-\x04nodey\x06family\x07\x0dmesh-password\x7f\x08next-hop\x09\x0crestart-time\x0c\
-\x0ekeepalive-time\x0c\x11remote-cluster-id\x1c\x07filters\x03\x04\0\x08addition\
-\x03\0$\x01py\x01p#\x01p%\x01r\x06\x04texts\x05names\x18\x0acluster-id\x1c\x04dr\
-op&\x06change'\x03add(\x04\0\x06answer\x03\0)\x01j\x01*\x01s\x01@\x01\x07request\
-\x1a\0+\x04\0\x06select\x01,\x04\0\x1dtailorbird:policy/peers@0.1.0\x05\x07\x04\0\
-!tailorbird:guest-peers/only-peers\x04\0\x0b\x10\x01\0\x0aonly-peers\x03\0\0\0G\x09\
-producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
-t\x060.61.1";
+\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01n\x03\
+\x08internal\x07passive\x08password\x04\0\x0epeering-traits\x03\0\x13\x01pw\x01p\
+\x10\x01p\x0a\x01p{\x01py\x01p\x14\x01p\x12\x01p}\x01r\x10\x05names\x15\x05kinds\
+\x16\x09bgp-peers\x15\x0cremote-nodes\x15\x08families\x17\x09addresses\x15\x05po\
+rts\x18\x0aas-numbers\x19\x10local-as-numbers\x19\x06traits\x1a\x09next-hops\x1b\
+\x0drestart-times\x19\x0fkeepalive-times\x19\x0ettl-securities\x1c\x12remote-clu\
+ster-ids\x19\x07filters\x15\x04\0\x08peerings\x03\0\x1d\x03\0\x1dtailorbird:poli\
+cy/types@0.1.0\x05\0\x02\x03\0\0\x04span\x02\x03\0\0\x05range\x02\x03\0\0\x06fam\
+ily\x02\x03\0\0\x08next-hop\x02\x03\0\0\x08peerings\x01B(\x02\x03\x02\x01\x01\x04\
+\0\x04span\x03\0\0\x02\x03\x02\x01\x02\x04\0\x05range\x03\0\x02\x02\x03\x02\x01\x03\
+\x04\0\x06family\x03\0\x04\x02\x03\x02\x01\x04\x04\0\x08next-hop\x03\0\x06\x02\x03\
+\x02\x01\x05\x04\0\x08peerings\x03\0\x08\x01pw\x01py\x01r\x06\x05names\x0a\x04ip\
+v4\x0b\x04ipv6\x0a\x0aas-numbers\x0b\x0bcluster-ids\x0b\x06labels\x0a\x04\0\x05n\
+odes\x03\0\x0c\x01r\x02\x04keys\x0a\x06values\x0a\x04\0\x06labels\x03\0\x0e\x01r\
+\x02\x08peerings\x09\x05nodes\x0b\x04\0\x0acandidates\x03\0\x10\x01ky\x01r\x07\x04\
+texts\x05nodes\x0d\x06labels\x0f\x09this-node\x12\x0acandidates\x11\x05names\x0a\
+\x04mesh\x7f\x04\0\x07request\x03\0\x13\x01q\x03\x09unchanged\0\0\x04none\0\0\x03\
+set\x01y\0\x04\0\x11cluster-id-choice\x03\0\x15\x01k\x7f\x01k\x07\x01k{\x01k}\x01\
+k\x03\x01r\x09\x09candidatey\x07passive\x17\x08next-hop\x18\x04port\x19\x0cresta\
+rt-time\x12\x0ekeepalive-time\x12\x0cttl-security\x1a\x11remote-cluster-id\x16\x07\
+filters\x1b\x04\0\x06change\x03\0\x1c\x01r\x08\x04nodey\x06family\x05\x0dmesh-pa\
+ssword\x7f\x08next-hop\x07\x0crestart-time\x12\x0ekeepalive-time\x12\x11remote-c\
+luster-id\x16\x07filters\x03\x04\0\x08addition\x03\0\x1e\x01p\x01\x01p\x1d\x01p\x1f\
+\x01r\x06\x04texts\x05names\x20\x0acluster-id\x16\x04drop\x0b\x06change!\x03add\"\
+\x04\0\x06answer\x03\0#\x01j\x01$\x01s\x01@\x01\x07request\x14\0%\x04\0\x06selec\
+t\x01&\x04\0\x1dtailorbird:policy/peers@0.1.0\x05\x06\x04\0!tailorbird:guest-pee\
+rs/only-peers\x04\0\x0b\x10\x01\0\x0aonly-peers\x03\0\0\0G\x09producers\x01\x0cp\
+rocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -1094,23 +1211,25 @@ pub use __export_only_peers_impl as export_peers;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 761] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd8\x04\x01A\x02\x01\
-A\x02\x01B\x18\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 839] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa6\x05\x01A\x02\x01\
+A\x02\x01B\x1f\x01r\x02\x05starty\x06lengthy\x04\0\x04span\x03\0\0\x01r\x02\x05s\
 tarty\x05county\x04\0\x05range\x03\0\x02\x01o\x02ww\x01q\x02\x02v4\x01y\0\x02v6\x01\
 \x04\0\x04\0\x07address\x03\0\x05\x01r\x02\x07address\x06\x06length}\x04\0\x06pr\
 efix\x03\0\x07\x01m\x02\x02v4\x02v6\x04\0\x06family\x03\0\x09\x01o\x02{{\x01o\x03\
 yyy\x01q\x02\x08standard\x01\x0b\0\x05large\x01\x0c\0\x04\0\x09community\x03\0\x0d\
 \x01m\x05\x04mesh\x06global\x04node\x08workload\x06plugin\x04\0\x0cpeering-kind\x03\
-\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01k{\x01\
-ky\x01k}\x01r\x11\x04name\x01\x04kind\x10\x08bgp-peer\x01\x0bremote-node\x01\x02\
-ip\x06\x04port\x13\x09as-numbery\x08local-asy\x07same-as\x7f\x07passive\x7f\x08n\
-ext-hop\x12\x0crestart-time\x14\x0ekeepalive-time\x14\x0cttl-security\x15\x11rem\
-ote-cluster-id\x14\x0chas-password\x7f\x07filters\x03\x04\0\x07peering\x03\0\x16\
-\x03\0\x1dtailorbird:policy/types@0.1.0\x05\0\x04\0Atailorbird:guest-peers/only-\
-peers-with-all-of-its-exports-removed\x04\0\x0b0\x01\0*only-peers-with-all-of-it\
-s-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compone\
-nt\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x0f\x01m\x03\x09automatic\x03own\x04keep\x04\0\x08next-hop\x03\0\x11\x01n\x03\
+\x08internal\x07passive\x08password\x04\0\x0epeering-traits\x03\0\x13\x01pw\x01p\
+\x10\x01p\x0a\x01p{\x01py\x01p\x14\x01p\x12\x01p}\x01r\x10\x05names\x15\x05kinds\
+\x16\x09bgp-peers\x15\x0cremote-nodes\x15\x08families\x17\x09addresses\x15\x05po\
+rts\x18\x0aas-numbers\x19\x10local-as-numbers\x19\x06traits\x1a\x09next-hops\x1b\
+\x0drestart-times\x19\x0fkeepalive-times\x19\x0ettl-securities\x1c\x12remote-clu\
+ster-ids\x19\x07filters\x15\x04\0\x08peerings\x03\0\x1d\x03\0\x1dtailorbird:poli\
+cy/types@0.1.0\x05\0\x04\0Atailorbird:guest-peers/only-peers-with-all-of-its-exp\
+orts-removed\x04\0\x0b0\x01\0*only-peers-with-all-of-its-exports-removed\x03\0\0\
+\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
+gen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

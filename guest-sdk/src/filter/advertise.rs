@@ -2,13 +2,15 @@ use std::net::IpAddr;
 
 use crate::bindings::filter::exports::tailorbird::policy::filter as wire;
 use crate::text::{piece, some_piece};
+use crate::values::address_in;
 use crate::{Community, Prefix, Priority, RouteKind};
 
 /// A route that this node is about to originate.
 #[derive(Debug, Clone, Copy)]
 pub struct Route<'a> {
     text: &'a str,
-    wire: &'a wire::Route,
+    columns: &'a wire::Routes,
+    row: usize,
 }
 
 /// A Service.
@@ -21,24 +23,27 @@ pub struct Service<'a> {
 }
 
 impl<'a> Route<'a> {
-    pub(crate) fn new(text: &'a str, wire: &'a wire::Route) -> Self {
-        Self { text, wire }
+    pub(crate) fn new(text: &'a str, columns: &'a wire::Routes, row: usize) -> Self {
+        Self { text, columns, row }
     }
 
     /// The prefix.
     pub fn prefix(&self) -> Prefix {
-        Prefix::from_wire(self.wire.prefix)
+        let address = address_in(&self.columns.families, &self.columns.addresses, self.row);
+        let length = self.columns.lengths.get(self.row).copied().unwrap_or_default();
+        // The host gives no length that is too great.
+        Prefix::new(address, length).unwrap_or(Prefix::host(address))
     }
 
     /// What it stands for.
     pub fn kind(&self) -> RouteKind {
-        self.wire.kind
+        self.columns.kinds.get(self.row).copied().unwrap_or(RouteKind::Cidr)
     }
 
     /// The Service that it is of, for routes of Services.
     pub fn service(&self) -> Option<Service<'a>> {
-        let name = some_piece(self.text, self.wire.service)?;
-        Some(Service { namespace: piece(self.text, self.wire.namespace), name })
+        let name = some_piece(self.text, *self.columns.services.get(self.row)?)?;
+        Some(Service { namespace: piece(self.text, *self.columns.namespaces.get(self.row)?), name })
     }
 }
 

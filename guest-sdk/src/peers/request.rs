@@ -19,11 +19,7 @@ impl<'a> Request<'a> {
     /// All nodes of the cluster that have an address, by name.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'a>> + use<'a> {
         let request = *self;
-        self.wire.nodes.iter().enumerate().map(move |(index, wire)| Node {
-            request,
-            index: count(index),
-            wire,
-        })
+        (0..count(self.wire.nodes.names.len())).map(move |index| Node { request, index })
     }
 
     /// The node that the peerings are for, if it is among the nodes.
@@ -35,11 +31,7 @@ impl<'a> Request<'a> {
     /// further one what the plugin before it left.
     pub fn candidates(&self) -> impl ExactSizeIterator<Item = Candidate<'a>> + use<'a> {
         let request = *self;
-        self.wire.candidates.iter().enumerate().map(move |(index, wire)| Candidate {
-            request,
-            index: count(index),
-            wire,
-        })
+        (0..count(self.wire.candidates.peerings.names.len())).map(move |index| Candidate { request, index })
     }
 
     /// Whether the mesh between all nodes is on.
@@ -48,8 +40,7 @@ impl<'a> Request<'a> {
     }
 
     fn node(&self, index: u32) -> Option<Node<'a>> {
-        let wire = self.wire.nodes.get(index as usize)?;
-        Some(Node { request: *self, index, wire })
+        ((index as usize) < self.wire.nodes.names.len()).then_some(Node { request: *self, index })
     }
 }
 
@@ -58,7 +49,6 @@ impl<'a> Request<'a> {
 pub struct Node<'a> {
     request: Request<'a>,
     index: u32,
-    wire: &'a wire::Node,
 }
 
 impl<'a> Node<'a> {
@@ -69,17 +59,19 @@ impl<'a> Node<'a> {
 
     /// The name.
     pub fn name(&self) -> &'a str {
-        piece(&self.request.wire.text, self.wire.name)
+        piece(&self.request.wire.text, self.number(|nodes| &nodes.names))
     }
 
     /// Its IPv4 address, if it has one.
     pub fn ipv4(&self) -> Option<Ipv4Addr> {
-        self.wire.ipv4.map(Ipv4Addr::from_bits)
+        Some(self.number(|nodes| &nodes.ipv4)).filter(|ip| *ip != 0).map(Ipv4Addr::from_bits)
     }
 
     /// Its IPv6 address, if it has one.
     pub fn ipv6(&self) -> Option<Ipv6Addr> {
-        self.wire.ipv6.map(ipv6_from_wire)
+        let words = self.request.wire.nodes.ipv6.get(self.index() * 2..)?;
+        let [high, low] = *words.first_chunk()?;
+        Some((high, low)).filter(|halves| *halves != (0, 0)).map(ipv6_from_wire)
     }
 
     /// Its address of a family, if it has one.
@@ -92,28 +84,39 @@ impl<'a> Node<'a> {
 
     /// Its AS number: its own, or else the cluster's.
     pub fn as_number(&self) -> AsNumber {
-        AsNumber::from_wire(self.wire.as_number)
+        AsNumber::from_wire(self.number(|nodes| &nodes.as_numbers))
     }
 
     /// Its route reflector cluster id, if it is a reflector.
     pub fn cluster_id(&self) -> Option<ClusterId> {
-        self.wire.cluster_id.map(ClusterId::from_wire)
+        ClusterId::new(self.number(|nodes| &nodes.cluster_ids))
     }
 
     /// The value of one of its labels. Only labels that the plugin may read are there
     /// (`/tailorbird/v1/node/<name>/labels/<label>`).
     pub fn label(&self, key: &str) -> Option<&'a str> {
         let text: &'a str = &self.request.wire.text;
-        let labels = part(&self.request.wire.labels, self.wire.labels);
-        labels.iter().find(|label| is_piece(text, label.key, key)).map(|label| piece(text, label.value))
+        let (keys, values) = self.label_pieces();
+        let place = keys.iter().position(|own| is_piece(text, *own, key))?;
+        values.get(place).map(|value| piece(text, *value))
     }
 
     /// Keys and values of its labels, those that the plugin may read.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a str)> + use<'a> {
         let text: &'a str = &self.request.wire.text;
-        part(&self.request.wire.labels, self.wire.labels)
-            .iter()
-            .map(move |label| (piece(text, label.key), piece(text, label.value)))
+        let (keys, values) = self.label_pieces();
+        keys.iter().zip(values).map(move |(key, value)| (piece(text, *key), piece(text, *value)))
+    }
+
+    fn label_pieces(&self) -> (&'a [u64], &'a [u64]) {
+        let labels = &self.request.wire.labels;
+        let own = self.number(|nodes| &nodes.labels);
+        (part(&labels.keys, own), part(&labels.values, own))
+    }
+
+    /// What a column has of it. The host leaves none out.
+    fn number<T: Copy + Default>(&self, column: impl FnOnce(&wire::Nodes) -> &Vec<T>) -> T {
+        column(&self.request.wire.nodes).get(self.index()).copied().unwrap_or_default()
     }
 
     pub(crate) fn place(&self) -> u32 {
@@ -126,7 +129,6 @@ impl<'a> Node<'a> {
 pub struct Candidate<'a> {
     request: Request<'a>,
     index: u32,
-    wire: &'a wire::Candidate,
 }
 
 impl<'a> Candidate<'a> {
@@ -138,12 +140,13 @@ impl<'a> Candidate<'a> {
     /// The peering.
     pub fn peering(&self) -> Peering<'a> {
         let request = self.request.wire;
-        Peering { text: &request.text, names: &request.names, wire: &self.wire.peering }
+        let columns = &request.candidates.peerings;
+        Peering { text: &request.text, names: &request.names, columns, row: self.index() }
     }
 
     /// The node at the remote end, if it is one of the cluster.
     pub fn node(&self) -> Option<Node<'a>> {
-        self.wire.node.and_then(|index| self.request.node(index))
+        self.request.node(*self.request.wire.candidates.nodes.get(self.index())?)
     }
 
     pub(crate) fn place(&self) -> u32 {

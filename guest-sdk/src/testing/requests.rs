@@ -3,8 +3,9 @@ use std::net::IpAddr;
 use crate::bindings::filter::exports::tailorbird::policy::filter as filter_wire;
 use crate::bindings::host::tailorbird::policy::types as wire;
 use crate::bindings::peers::exports::tailorbird::policy::peers as peers_wire;
-use crate::text::{Text, add_all, count};
-use crate::values::{address_to_wire, ipv6_to_wire};
+use crate::peering::NOT_SET;
+use crate::text::{Text, count, packed, piece};
+use crate::values::{address_words, ipv6_to_wire};
 use crate::{AsNumber, ClusterId, Family, Peering, PeeringKind, Prefix, Request, Route, RouteKind};
 
 const AS: u32 = 64512;
@@ -111,28 +112,36 @@ impl PeersRequest {
 
     fn without_peerings(this_node: &str, nodes: &[ClusterNode]) -> Self {
         let mut text = Text::default();
-        let mut labels = Vec::new();
+        let mut labels = peers_wire::Labels { keys: Vec::new(), values: Vec::new() };
         let this = nodes.iter().position(|node| node.name == this_node).map(count);
-        let nodes = nodes.iter().map(|node| peers_wire::Node {
-            name: text.add(&node.name),
-            ipv4: node.ipv4.map(|ip| ip.to_bits()),
-            ipv6: node.ipv6.map(ipv6_to_wire),
-            as_number: node.as_number,
-            cluster_id: node.cluster_id,
-            labels: add_all(
-                &mut labels,
-                node.labels
-                    .iter()
-                    .map(|(key, value)| peers_wire::Label { key: text.add(key), value: text.add(value) }),
-            ),
-        });
-        let nodes = nodes.collect();
+        let mut columns = peers_wire::Nodes {
+            names: Vec::new(),
+            ipv4: Vec::new(),
+            ipv6: Vec::new(),
+            as_numbers: Vec::new(),
+            cluster_ids: Vec::new(),
+            labels: Vec::new(),
+        };
+        for node in nodes {
+            let (high, low) = node.ipv6.map_or((0, 0), ipv6_to_wire);
+            let first = count(labels.keys.len());
+            for (key, value) in &node.labels {
+                labels.keys.push(text.add_packed(key));
+                labels.values.push(text.add_packed(value));
+            }
+            columns.names.push(text.add_packed(&node.name));
+            columns.ipv4.push(node.ipv4.map_or(0, |ip| ip.to_bits()));
+            columns.ipv6.extend([high, low]);
+            columns.as_numbers.push(node.as_number);
+            columns.cluster_ids.push(node.cluster_id.unwrap_or(0));
+            columns.labels.push(packed(first, count(node.labels.len())));
+        }
         Self(peers_wire::Request {
-            nodes,
+            nodes: columns,
             text: text.0,
             labels,
             this_node: this,
-            candidates: Vec::new(),
+            candidates: peers_wire::Candidates { peerings: no_peerings(), nodes: Vec::new() },
             names: Vec::new(),
             mesh: false,
         })
@@ -142,12 +151,10 @@ impl PeersRequest {
     pub fn peering(mut self, peering: OnePeering) -> Self {
         let request = &mut self.0;
         let mut text = Text(std::mem::take(&mut request.text));
-        let node = {
-            let name_of = |node: &peers_wire::Node| crate::text::piece(&text.0, node.name);
-            request.nodes.iter().position(|node| name_of(node) == peering.remote_node).map(count)
-        };
-        let peering = peering.pack(&mut text, &mut request.names);
-        request.candidates.push(peers_wire::Candidate { peering, node });
+        let mut names = request.nodes.names.iter();
+        let node = names.position(|name| piece(&text.0, *name) == peering.remote_node);
+        request.candidates.nodes.push(node.map_or(u32::MAX, count));
+        peering.pack(&mut text, &mut request.names, &mut request.candidates.peerings);
         request.text = text.0;
         self
     }
@@ -253,11 +260,12 @@ impl OnePeering {
     pub fn alone(&self) -> PackedPeering {
         let mut text = Text::default();
         let mut names = Vec::new();
-        let wire = self.clone().pack(&mut text, &mut names);
-        PackedPeering { text: text.0, names, wire }
+        let mut columns = no_peerings();
+        self.clone().pack(&mut text, &mut names, &mut columns);
+        PackedPeering { text: text.0, names, columns }
     }
 
-    fn pack(self, text: &mut Text, names: &mut Vec<wire::Span>) -> wire::Peering {
+    fn pack(self, text: &mut Text, names: &mut Vec<u64>, columns: &mut wire::Peerings) {
         let word = match self.kind {
             PeeringKind::Mesh => "Mesh",
             PeeringKind::Global => "Global",
@@ -266,25 +274,49 @@ impl OnePeering {
             PeeringKind::Plugin => "Plugin",
         };
         let name = format!("{word}_{}", self.ip.to_string().replace(['.', ':'], "_"));
-        wire::Peering {
-            name: text.add(&name),
-            kind: self.kind,
-            bgp_peer: text.add(&self.bgp_peer),
-            remote_node: text.add(&self.remote_node),
-            ip: address_to_wire(self.ip),
-            port: None,
-            as_number: self.as_number,
-            local_as: self.local_as,
-            same_as: self.as_number == self.local_as,
-            passive: self.passive,
-            next_hop: wire::NextHop::Automatic,
-            restart_time: None,
-            keepalive_time: None,
-            ttl_security: None,
-            remote_cluster_id: self.remote_cluster_id,
-            has_password: self.has_password,
-            filters: add_all(names, self.filters.iter().map(|filter| text.add(filter))),
-        }
+        let its = |holds: bool, its| if holds { its } else { wire::PeeringTraits::empty() };
+        let traits = its(self.as_number == self.local_as, wire::PeeringTraits::INTERNAL)
+            | its(self.passive, wire::PeeringTraits::PASSIVE)
+            | its(self.has_password, wire::PeeringTraits::PASSWORD);
+        let first = count(names.len());
+        names.extend(self.filters.iter().map(|filter| text.add_packed(filter)));
+        columns.names.push(text.add_packed(&name));
+        columns.kinds.push(self.kind);
+        columns.bgp_peers.push(text.add_packed(&self.bgp_peer));
+        columns.remote_nodes.push(text.add_packed(&self.remote_node));
+        columns.families.push(crate::family(self.ip));
+        columns.addresses.extend(address_words(self.ip));
+        columns.ports.push(0);
+        columns.as_numbers.push(self.as_number);
+        columns.local_as_numbers.push(self.local_as);
+        columns.traits.push(traits);
+        columns.next_hops.push(wire::NextHop::Automatic);
+        columns.restart_times.push(NOT_SET);
+        columns.keepalive_times.push(NOT_SET);
+        columns.ttl_securities.push(0);
+        columns.remote_cluster_ids.push(self.remote_cluster_id.unwrap_or(0));
+        columns.filters.push(packed(first, count(self.filters.len())));
+    }
+}
+
+fn no_peerings() -> wire::Peerings {
+    wire::Peerings {
+        names: Vec::new(),
+        kinds: Vec::new(),
+        bgp_peers: Vec::new(),
+        remote_nodes: Vec::new(),
+        families: Vec::new(),
+        addresses: Vec::new(),
+        ports: Vec::new(),
+        as_numbers: Vec::new(),
+        local_as_numbers: Vec::new(),
+        traits: Vec::new(),
+        next_hops: Vec::new(),
+        restart_times: Vec::new(),
+        keepalive_times: Vec::new(),
+        ttl_securities: Vec::new(),
+        remote_cluster_ids: Vec::new(),
+        filters: Vec::new(),
     }
 }
 
@@ -292,14 +324,14 @@ impl OnePeering {
 #[derive(Debug, Clone)]
 pub struct PackedPeering {
     text: String,
-    names: Vec<wire::Span>,
-    wire: wire::Peering,
+    names: Vec<u64>,
+    columns: wire::Peerings,
 }
 
 impl PackedPeering {
     /// The peering, as a policy sees it.
     pub fn view(&self) -> Peering<'_> {
-        Peering { text: &self.text, names: &self.names, wire: &self.wire }
+        Peering { text: &self.text, names: &self.names, columns: &self.columns, row: 0 }
     }
 }
 
@@ -307,20 +339,22 @@ impl PackedPeering {
 #[derive(Debug, Clone)]
 pub struct OneRoute {
     text: String,
-    wire: filter_wire::Route,
+    columns: filter_wire::Routes,
 }
 
 impl OneRoute {
     fn new(prefix: &str, kind: RouteKind, namespace: &str, service: &str) -> Self {
         let prefix: Prefix = prefix.parse().unwrap_or_else(|_| panic!("`{prefix}` is no prefix"));
         let mut text = Text::default();
-        let wire = filter_wire::Route {
-            prefix: prefix.to_wire(),
-            kind,
-            namespace: text.add(namespace),
-            service: text.add(service),
+        let columns = filter_wire::Routes {
+            families: vec![crate::family(prefix.address())],
+            addresses: address_words(prefix.address()).to_vec(),
+            lengths: vec![prefix.length()],
+            kinds: vec![kind],
+            namespaces: vec![text.add_packed(namespace)],
+            services: vec![text.add_packed(service)],
         };
-        Self { text: text.0, wire }
+        Self { text: text.0, columns }
     }
 
     /// An address of a Service.
@@ -349,6 +383,6 @@ impl OneRoute {
 
     /// The route, as a policy sees it.
     pub fn view(&self) -> Route<'_> {
-        Route::new(&self.text, &self.wire)
+        Route::new(&self.text, &self.columns, 0)
     }
 }

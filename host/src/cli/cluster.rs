@@ -155,14 +155,7 @@ impl Cluster {
         templates: &TemplateArgs,
         to: &Destination,
     ) -> anyhow::Result<Vec<Group>> {
-        self.require_node()?;
-        let blocking = self.engine.blocking();
-        if !blocking.is_empty() {
-            // What is wrong with them has been reported.
-            let names: BTreeSet<String> = blocking.iter().map(|error| error.object.to_string()).collect();
-            let names: Vec<String> = names.into_iter().collect();
-            bail!("nothing is rendered while these are malformed: {}", names.join(", "));
-        }
+        self.require_rendering()?;
         let node = &self.engine.settings().node;
         let mut loaded = Templates::load(templates.confdir.as_deref(), node, &self.plugins)?;
         let snapshot = self.engine.snapshot();
@@ -179,6 +172,19 @@ impl Cluster {
         self.failures = failed.chain(skipped).collect();
         self.failures.iter().for_each(|(severity, error)| tell(*severity, &error.to_string()));
         Ok(rendered.groups)
+    }
+
+    /// An error where nothing may be rendered: there is no such node, or an object is malformed that could open something.
+    pub(super) fn require_rendering(&self) -> anyhow::Result<()> {
+        self.require_node()?;
+        let blocking = self.engine.blocking();
+        if !blocking.is_empty() {
+            // What is wrong with them has been reported.
+            let names: BTreeSet<String> = blocking.iter().map(|error| error.object.to_string()).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            bail!("nothing is rendered while these are malformed: {}", names.join(", "));
+        }
+        Ok(())
     }
 
     /// An error unless there is a node of the name asked for; it lists names that are near.

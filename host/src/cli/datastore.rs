@@ -8,6 +8,7 @@ use tokio::runtime;
 use super::output;
 use crate::engine::{Engine, Settings};
 use crate::environment::{self, EnvironmentError, Store};
+use crate::notice::Herald;
 use crate::syncer::kubernetes::{self, Access, Place};
 use crate::syncer::typha::{self, Typha};
 use crate::syncer::{Syncer, read_once};
@@ -19,6 +20,9 @@ pub(super) enum Datastore {
     Kubernetes,
     Typha,
 }
+
+/// A datastore's sources, and who brings notices to users there, if anybody can.
+type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,8 +52,8 @@ impl Datastore {
         }
     }
 
-    /// The sources of a node, for a daemon.
-    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+    /// The sources of a node, for a daemon, and who brings its notices to users.
+    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Opened> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.open(settings, Pace::default()))
     }
@@ -59,7 +63,7 @@ impl Datastore {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let kubernetes = kubernetes::Pace { newest: true, answer: PATIENCE, ..Default::default() };
-            let sources = self.open(engine.settings(), Pace { kubernetes, ..Pace::default() }).await?;
+            let (sources, _) = self.open(engine.settings(), Pace { kubernetes, ..Pace::default() }).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
             read.map_err(|error| {
@@ -68,13 +72,14 @@ impl Datastore {
         })
     }
 
-    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Vec<Box<dyn Syncer>>> {
+    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Opened> {
         let lookup = |name: &str| std::env::var(name).ok();
+        let group = environment::calico_group(&lookup)?;
         match self {
             Datastore::Kubernetes => {
-                let group = environment::calico_group(&lookup)?;
                 let access = Access::open(Place::Environment).await?;
-                Ok(kubernetes::sources(access, settings, group, pace.kubernetes))
+                let (sources, events) = kubernetes::sources(access, settings, group, pace.kubernetes);
+                Ok((sources, Some(Box::new(events))))
             }
             Datastore::Typha => {
                 let Some(config) = environment::typha(&lookup)? else {
@@ -99,10 +104,10 @@ impl Datastore {
                 };
                 let mut sources: Vec<Box<dyn Syncer>> =
                     vec![Box::new(Typha::new(config, finder, settings, pace.typha))];
-                if let Some(access) = beside {
-                    sources.extend(kubernetes::sources_beside(access, settings, pace.kubernetes));
-                }
-                Ok(sources)
+                let Some(access) = beside else { return Ok((sources, None)) };
+                let (more, events) = kubernetes::sources_beside(access, settings, group, pace.kubernetes);
+                sources.extend(more);
+                Ok((sources, Some(Box::new(events))))
             }
         }
     }

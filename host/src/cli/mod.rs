@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand.
 
+mod bench;
 mod bird;
 mod check;
 mod cluster;
@@ -112,6 +113,8 @@ enum Command {
     Templates(templates::Args),
     /// Make plugins, look into them, and try them
     Plugin(plugin::Args),
+    /// Measure what a node's rendering costs, on your own cluster's objects or on made-up ones
+    Bench(bench::Args),
     /// Print the completions of a shell
     Completions(completions::Args),
 }
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),
         Command::Plugin(args) => plugin::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     exit.unwrap_or_else(|error| {

@@ -100,3 +100,31 @@ fn tell(word: &str, colour: u8, text: &str) {
         writeln!(out, "{word}: {text}")
     };
 }
+
+/// A line on a terminal that says what is going on, and goes away.
+pub(super) struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new(what: &str) -> Self {
+        let progress = Self { shown: io::stderr().is_terminal() };
+        progress.say(what);
+        progress
+    }
+
+    /// Says something else.
+    pub(super) fn say(&self, what: &str) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r{what}\u{1b}[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}

@@ -19,6 +19,7 @@ use crate::daemon::{self, Again, Parts, Settings, Watched};
 use crate::delivery::Destination;
 use crate::engine::{Engine, Settings as EngineSettings};
 use crate::environment;
+use crate::notice::Herald;
 use crate::pipeline::{Pipeline, Templates};
 use crate::syncer::{Files, Syncer, Workloads};
 use crate::types::Name;
@@ -70,9 +71,10 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
-    let mut sources: Vec<Box<dyn Syncer>> = match args.objects.is_empty() {
+    let (mut sources, herald): (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>) = match args.objects.is_empty()
+    {
         true => Datastore::from_environment(&lookup)?.sources(&settings)?,
-        false => vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))],
+        false => (vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))], None),
     };
     sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();
@@ -106,6 +108,7 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
         files_read: Box::new(move || named.files()),
         reread,
         log,
+        herald,
     })?;
     Ok(Exit::Done)
 }

@@ -23,6 +23,9 @@ const RENDER: &str = "render";
 /// The step that holds what would remove too much.
 pub(super) const GUARD: &str = "guard";
 
+/// The step that asks BIRD what it thinks of the files.
+pub(super) const CHECK: &str = "check";
+
 /// A step that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Failure {
@@ -293,12 +296,12 @@ impl Progress {
                 .judge(means.limits, has, will_have, self.deliberate, id, means.now)
                 .map_err(|held| (GUARD, held.reason))?;
         }
-        let checks = means.loader.checks(group).map_err(|error| ("check", error.to_string()))?;
+        let checks = means.loader.checks(group).map_err(|error| (CHECK, error.to_string()))?;
         let delivered = group.deliver(checks, true, means.options);
         // What failed at the end of a swap may have been swapped.
         self.current &= matches!(&delivered, Ok((_, Verdict::Unchanged)) | Err(StageError::Check { .. }));
         let (_, verdict) = delivered.map_err(|error| {
-            (if matches!(error, StageError::Check { .. }) { "check" } else { "stage" }, error.to_string())
+            (if matches!(error, StageError::Check { .. }) { CHECK } else { "stage" }, error.to_string())
         })?;
         if verdict == Verdict::Unchecked(BIRD_AWAY) {
             tracing::warn!(group = group.name, "{BIRD_AWAY}: its files are put in place unchecked");

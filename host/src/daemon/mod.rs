@@ -28,6 +28,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 pub use rounds::{Again, LogLevel, Settings};
 
 use crate::explain::{Explanation, Query};
+use crate::notice::Herald;
 use crate::pipeline::Pipeline;
 use crate::syncer::{Syncer, Told, Updates};
 use crate::watch::{self, Watch};
@@ -104,6 +105,8 @@ pub struct Parts {
     pub reread: Reread,
     /// What follows the severity that the objects want to be logged.
     pub log: LogLevel,
+    /// Who brings what users must know to them, if there is anybody.
+    pub herald: Option<Box<dyn Herald>>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -154,8 +157,18 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 
 /// Starts everything and waits for a signal to end; returns what tells when the rounds have ended.
 async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
-    let Parts { sources, pipeline, settings, http, templates, configuration, files_read, mut reread, log } =
-        parts;
+    let Parts {
+        sources,
+        pipeline,
+        settings,
+        http,
+        templates,
+        configuration,
+        files_read,
+        mut reread,
+        log,
+        herald,
+    } = parts;
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }
@@ -181,7 +194,11 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     }
     let names = sources.iter().map(|source| source.name().to_owned()).collect();
     let now = Instant::now();
-    let outputs = Outputs { board, metrics: metrics.clone(), secrets, log };
+    let (notices, noticed) = tokio::sync::watch::channel(Arc::default());
+    if let Some(herald) = herald {
+        tokio::spawn(herald.run(noticed));
+    }
+    let outputs = Outputs { board, metrics: metrics.clone(), secrets, log, notices };
     let rounds = Rounds::new(settings, pipeline, names, outputs, now);
     let mut looks = Vec::new();
     for (place, source) in sources.into_iter().enumerate() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::groups::{Did, GUARD, Groups, HeldId, Means, without_numbers};
+use super::groups::{CHECK, Did, GUARD, Groups, HeldId, Means, without_numbers};
 use super::guard::Limits;
 use super::loader::Loader;
 use super::metrics::Metrics;
@@ -16,6 +16,7 @@ use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
 use crate::delivery::Destination;
 use crate::engine::{Event, Severity};
 use crate::explain::{Explanation, Query};
+use crate::notice::{Notice, Notices};
 use crate::pipeline::{Pipeline, PluginWork, Rendered, Templates, TemplatesError, Unrendered};
 use crate::plugin::PluginSet;
 use crate::resources::{Kind, LogSeverity, ObjectKey};
@@ -86,6 +87,7 @@ pub(super) struct Rounds {
     log: LogLevel,
     /// What the objects wanted to be logged when that was told last.
     logged: Option<LogSeverity>,
+    notices: watch::Sender<Arc<Notices>>,
 }
 
 /// What was read anew and has not been rendered with. Until then what was there before is in use.
@@ -108,6 +110,8 @@ pub(super) struct Outputs {
     /// The Secrets that are needed.
     pub(super) secrets: watch::Sender<Arc<BTreeSet<Name>>>,
     pub(super) log: LogLevel,
+    /// What users must know.
+    pub(super) notices: watch::Sender<Arc<Notices>>,
 }
 
 impl Rounds {
@@ -118,7 +122,7 @@ impl Rounds {
         outputs: Outputs,
         now: Instant,
     ) -> Self {
-        let Outputs { board, metrics, secrets, log } = outputs;
+        let Outputs { board, metrics, secrets, log, notices } = outputs;
         let sources = sources
             .into_iter()
             .map(|name| SourceStatus {
@@ -160,6 +164,7 @@ impl Rounds {
             random,
             log,
             logged: None,
+            notices,
         };
         rounds.status.plugins = plugin_status(rounds.pipeline.plugins());
         rounds.publish();
@@ -231,7 +236,8 @@ impl Rounds {
     }
 
     fn apply(&mut self) {
-        self.pipeline.apply(self.pending.drain(..));
+        // Its room goes too: after the first list there are never as many again.
+        self.pipeline.apply(std::mem::take(&mut self.pending));
         let wanted = self.pipeline.engine().secret_names();
         self.secrets.send_if_modified(|secrets| {
             let changed = **secrets != wanted;
@@ -666,6 +672,26 @@ impl Rounds {
         }
     }
 
+    /// Passes on what users must know, if it is not what it was.
+    fn notify(&self) {
+        let reports = self.pipeline.engine().reports().filter_map(Notice::of_report);
+        let failed = self.status.groups.iter().filter(|group| group.step == Some(CHECK));
+        let failed = failed
+            .map(|group| Notice::failed_check(&group.name, group.reason.as_deref().unwrap_or_default()));
+        let now = Instant::now();
+        let plugins = self.status.plugins.iter().map(|plugin| plugin.name.as_str());
+        let quarantined = plugins
+            .filter(|name| self.pipeline.plugins().quarantine_ends(name).is_some_and(|ends| ends > now));
+        let notices: Notices = reports.chain(failed).chain(quarantined.map(Notice::quarantined)).collect();
+        self.notices.send_if_modified(|before| {
+            let changed = **before != notices;
+            if changed {
+                *before = Arc::new(notices);
+            }
+            changed
+        });
+    }
+
     /// Puts the status up.
     pub(super) fn publish(&mut self) {
         self.status.groups = self.groups.status();
@@ -682,6 +708,7 @@ impl Rounds {
         // Before all is known, something may seem to be missing that only comes later.
         if self.in_sync() {
             self.tell_objects();
+            self.notify();
         }
         let mut status = self.status.clone();
         if let Some(reason) = &self.abandoned {

@@ -44,6 +44,10 @@ impl<K: Hash + Eq + Clone, O: Hash + Ord + Clone, V: PartialEq> Claims<K, O, V> 
                     changed(&key);
                 }
                 Err(at) => {
+                    // Nearly every key has one claim, and a list would begin with room for four.
+                    if list.is_empty() {
+                        list.reserve_exact(1);
+                    }
                     list.insert(at, (owner.clone(), value));
                     changed(&key);
                 }

@@ -53,12 +53,11 @@ pub use settings::{RouterId, Settings};
 pub use view::{Revealed, View};
 
 use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
-use crate::types::{Family, Name};
+use crate::types::{Family, Name, Pool};
 use claims::Claims;
 use config::{Configurations, Effective};
 use filters::Filters;
 use hash::AddressMap;
-use model::Peer;
 use nodes::Nodes;
 use peerings::{PeeringKey, Peerings};
 use pools::{Blocks, Pools};
@@ -104,7 +103,7 @@ pub struct Engine {
     placed: AddressMap<PeeringKey, Placed>,
     own: [Option<Own>; 2],
     mesh: Option<Mesh>,
-    mesh_peers: Claims<std::net::IpAddr, Name, Peer>,
+    mesh_peers: Claims<std::net::IpAddr, Name, Arc<Item>>,
     pools: Pools,
     blocks: Blocks,
     routes: Routes,
@@ -112,6 +111,8 @@ pub struct Engine {
     /// What the view says of Services to policies.
     service_facts: FxHashMap<ServiceKey, ServiceFacts>,
     reports: Reports,
+    /// Labels, namespaces and the like.
+    texts: Pool,
     work: Work,
     snapshot: Snapshot,
 }
@@ -154,6 +155,7 @@ impl Engine {
             advertising: Advertising::Yes,
             service_facts: FxHashMap::default(),
             reports,
+            texts: Pool::default(),
             work: Work::default(),
             snapshot: Snapshot { revision: 0, view: View::default(), models, cluster: Cluster::default() },
         };

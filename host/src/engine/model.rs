@@ -125,14 +125,27 @@ impl CollectionId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs)]
+// Of all there are most routes, so what is larger is apart.
 pub enum Item {
-    Peer(Peer),
-    Filter(Filter),
+    Peer(Box<Peer>),
+    Filter(Box<Filter>),
     Block(Block),
     Route(Route),
     Gateway(Gateway),
     NextHop(NextHop),
     RoutePolicy(RoutePolicy),
+}
+
+impl From<Peer> for Item {
+    fn from(peer: Peer) -> Self {
+        Self::Peer(Box::new(peer))
+    }
+}
+
+impl From<Filter> for Item {
+    fn from(filter: Filter) -> Self {
+        Self::Filter(Box::new(filter))
+    }
 }
 
 /// All of a model that is not in a collection.

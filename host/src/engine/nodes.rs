@@ -11,43 +11,7 @@ use super::hash::AddressMap;
 use super::view::ViewWriter;
 use super::{View, keys};
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
-use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix};
-
-/// One of the two objects that describe a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NodeSource {
-    labels: Arc<Labels>,
-    bgp: NodeBgp,
-    pod_cidrs: Vec<Prefix>,
-    annotations: Labels,
-    unschedulable: bool,
-}
-
-impl NodeSource {
-    /// Calico's Node; of its annotations those that are published.
-    pub(super) fn calico(node: CalicoNode, published: &[KeyPattern]) -> Self {
-        let covered = Covered { published, name: &node.name };
-        Self {
-            annotations: covered.annotations(node.annotations),
-            unschedulable: false,
-            labels: Arc::new(node.labels),
-            bgp: node.bgp,
-            pod_cidrs: node.pod_cidrs,
-        }
-    }
-
-    /// Kubernetes' Node; of its annotations, and whether it is cordoned, what is published.
-    pub(super) fn kubernetes(node: KubeNode, published: &[KeyPattern]) -> Self {
-        let covered = Covered { published, name: &node.name };
-        Self {
-            annotations: covered.annotations(node.annotations),
-            unschedulable: node.unschedulable && covered.fact("unschedulable"),
-            labels: Arc::new(node.labels),
-            bgp: node.bgp,
-            pod_cidrs: node.pod_cidrs,
-        }
-    }
-}
+use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Pool, Prefix};
 
 /// Which facts of a node are published.
 struct Covered<'a> {
@@ -77,7 +41,7 @@ pub(super) enum Said {
     #[default]
     Nothing,
     /// The object.
-    Node(NodeSource),
+    Node(Arc<Node>),
     /// The object is malformed, so the node is left out.
     Malformed,
 }
@@ -106,6 +70,30 @@ pub struct Node {
 }
 
 impl Node {
+    /// Calico's Node; of its annotations those that are published.
+    pub(super) fn calico(node: CalicoNode, published: &[KeyPattern], texts: &mut Pool) -> Self {
+        let covered = Covered { published, name: &node.name };
+        Self {
+            annotations: covered.annotations(node.annotations),
+            unschedulable: false,
+            labels: Arc::new(pooled(node.labels, texts)),
+            bgp: node.bgp,
+            pod_cidrs: node.pod_cidrs,
+        }
+    }
+
+    /// Kubernetes' Node; of its annotations, and whether it is cordoned, what is published.
+    pub(super) fn kubernetes(node: KubeNode, published: &[KeyPattern], texts: &mut Pool) -> Self {
+        let covered = Covered { published, name: &node.name };
+        Self {
+            annotations: covered.annotations(node.annotations),
+            unschedulable: node.unschedulable && covered.fact("unschedulable"),
+            labels: Arc::new(pooled(node.labels, texts)),
+            bgp: node.bgp,
+            pod_cidrs: node.pod_cidrs,
+        }
+    }
+
     /// The node's address and network of a family.
     pub(super) fn interface(&self, family: Family) -> Option<&InterfaceAddress> {
         match family {
@@ -178,7 +166,8 @@ impl NodeChange {
 pub(super) struct Nodes {
     sources: FxHashMap<Name, [Said; 2]>,
     nodes: OrdMap<Name, Arc<Node>>,
-    by_address: AddressMap<IpAddr, BTreeSet<Name>>,
+    /// The nodes with an address, nearly always one, by name.
+    by_address: AddressMap<IpAddr, Vec<Name>>,
 }
 
 /// The place of each source in [`Nodes::sources`].
@@ -202,14 +191,15 @@ impl Nodes {
     pub(super) fn refresh(&mut self, name: &Name, use_pod_cidr: bool) -> Option<NodeChange> {
         let new = self.sources.get(name).and_then(|said| merge(said, use_pod_cidr));
         let old = self.nodes.get(name).cloned();
-        if old.as_deref() == new.as_ref() {
+        if old == new {
             return None;
         }
-        let new = new.map(Arc::new);
         if let Some(old) = &old {
             for ip in Family::ALL.into_iter().filter_map(|family| old.address(family)) {
                 if let Some(names) = self.by_address.get_mut(&ip) {
-                    names.remove(name);
+                    if let Ok(place) = names.binary_search(name) {
+                        names.remove(place);
+                    }
                     if names.is_empty() {
                         self.by_address.remove(&ip);
                     }
@@ -219,7 +209,13 @@ impl Nodes {
         match &new {
             Some(node) => {
                 for ip in Family::ALL.into_iter().filter_map(|family| node.address(family)) {
-                    self.by_address.entry(ip).or_default().insert(name.clone());
+                    let names = self.by_address.entry(ip).or_default();
+                    if let Err(place) = names.binary_search(name) {
+                        if names.is_empty() {
+                            names.reserve_exact(1);
+                        }
+                        names.insert(place, name.clone());
+                    }
                 }
                 self.nodes.insert(name.clone(), node.clone());
             }
@@ -255,7 +251,7 @@ impl Nodes {
 
     /// Whether a node has an address.
     pub(super) fn has_address(&self, name: &Name, ip: IpAddr) -> bool {
-        self.by_address.get(&ip).is_some_and(|names| names.contains(name))
+        self.by_address.get(&ip).is_some_and(|names| names.binary_search(name).is_ok())
     }
 
     /// The nodes that have an address, by name.
@@ -264,16 +260,15 @@ impl Nodes {
     }
 }
 
-fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Node> {
+/// The labels, each text kept once for all nodes.
+fn pooled(labels: Labels, texts: &mut Pool) -> Labels {
+    labels.into_iter().map(|(key, value)| (texts.share(key), texts.share(value))).collect()
+}
+
+fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Arc<Node>> {
     let mut node = match said {
         [Said::Malformed, _] | [_, Said::Malformed] | [Said::Nothing, Said::Nothing] => return None,
-        [Said::Node(one), Said::Nothing] | [Said::Nothing, Said::Node(one)] => Node {
-            labels: one.labels.clone(),
-            bgp: one.bgp.clone(),
-            pod_cidrs: one.pod_cidrs.clone(),
-            annotations: one.annotations.clone(),
-            unschedulable: one.unschedulable,
-        },
+        [Said::Node(one), Said::Nothing] | [Said::Nothing, Said::Node(one)] => one.clone(),
         [Said::Node(calico), Said::Node(kubernetes)] => {
             let over = |calico: &Labels, kubernetes: &Labels| {
                 let mut both = calico.clone();
@@ -282,20 +277,20 @@ fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Node> {
             };
             let pod_cidrs =
                 if calico.pod_cidrs.is_empty() { &kubernetes.pod_cidrs } else { &calico.pod_cidrs }.clone();
-            Node {
+            Arc::new(Node {
                 labels: Arc::new(over(&calico.labels, &kubernetes.labels)),
                 bgp: calico.bgp.clone(),
                 pod_cidrs,
                 annotations: over(&calico.annotations, &kubernetes.annotations),
                 unschedulable: kubernetes.unschedulable,
-            }
+            })
         }
     };
     if use_pod_cidr
         && node.bgp.has_wireguard_key
         && let Some(address) = first_address_of_pods(&node.pod_cidrs)
     {
-        node.bgp.wireguard_ipv4 = Some(address);
+        Arc::make_mut(&mut node).bgp.wireguard_ipv4 = Some(address);
     }
     Some(node)
 }

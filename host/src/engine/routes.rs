@@ -1,16 +1,16 @@
 //! The route generator: which prefixes this node originates for Services, and which never enter the kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::Work;
 use super::claims::Claims;
 use super::config::Effective;
 use super::model::RouteOrigin;
 use crate::resources::{EndpointSlice, Service, Text, TrafficPolicy};
-use crate::types::{Family, Name, Prefix};
+use crate::types::{Family, Name, Pool, Prefix};
 
 /// A Service: its namespace and name.
 pub(crate) type ServiceKey = (Name, Name);
@@ -18,7 +18,7 @@ pub(crate) type ServiceKey = (Name, Name);
 /// What a slice contributes to its Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Slice {
-    service: ServiceKey,
+    name: Name,
     family: Option<Family>,
     /// An endpoint is ready, anywhere.
     ready: bool,
@@ -175,8 +175,10 @@ pub(super) enum Advertising {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     services: FxHashMap<ServiceKey, Box<Service>>,
-    slices: FxHashMap<(Name, Name), Slice>,
-    by_service: FxHashMap<ServiceKey, FxHashSet<Name>>,
+    /// The Service of each slice, in the namespace of both.
+    service_of: BTreeMap<(Name, Name), Name>,
+    /// The slices of each Service that has any, by name.
+    slices: FxHashMap<ServiceKey, Vec<Slice>>,
     /// By the text of the prefix.
     claims: Claims<Text, Owner, Prefix>,
     rejects: Claims<Text, (), Prefix>,
@@ -195,33 +197,48 @@ impl Routes {
     pub(super) fn set_slice(
         &mut self,
         key: &(Name, Name),
-        slice: Option<&EndpointSlice>,
+        slice: Option<EndpointSlice>,
         node: &str,
+        texts: &mut Pool,
     ) -> Vec<ServiceKey> {
+        let (namespace, name) = key;
         let new = slice.and_then(|slice| {
-            let service = (slice.namespace.clone(), slice.service.clone()?);
+            let service = slice.service?.pooled(texts);
             let mut ready = slice.endpoints.iter().filter(|e| e.ready);
-            let here = slice.endpoints.iter().any(|e| e.ready && e.node.as_deref() == Some(node));
-            Some(Slice { service, family: slice.family, ready: ready.next().is_some(), ready_here: here })
+            let ready_here = slice.endpoints.iter().any(|e| e.ready && e.node.as_deref() == Some(node));
+            let ready = ready.next().is_some();
+            Some((service, Slice { name: name.clone(), family: slice.family, ready, ready_here }))
         });
-        let old = self.slices.get(key).cloned();
-        if old == new {
-            return Vec::new();
-        }
-        if let Some(old) = &old {
-            self.slices.remove(key);
-            if let Some(names) = self.by_service.get_mut(&old.service) {
-                names.remove(&key.1);
-                if names.is_empty() {
-                    self.by_service.remove(&old.service);
+        let mut touched = Vec::new();
+        let stays = new.as_ref().map(|(service, _)| service);
+        let before = self.service_of.get(key).cloned();
+        if let Some(service) = before.filter(|service| Some(service) != stays) {
+            let at = (namespace.clone(), service);
+            self.service_of.remove(key);
+            if let Some(slices) = self.slices.get_mut(&at) {
+                if let Ok(place) = slices.binary_search_by(|slice| slice.name.cmp(name)) {
+                    slices.remove(place);
+                }
+                if slices.is_empty() {
+                    self.slices.remove(&at);
                 }
             }
+            touched.push(at);
         }
-        if let Some(new) = &new {
-            self.by_service.entry(new.service.clone()).or_default().insert(key.1.clone());
-            self.slices.insert(key.clone(), new.clone());
+        if let Some((service, slice)) = new {
+            let at = (namespace.clone(), service.clone());
+            let slices = self.slices.entry(at.clone()).or_default();
+            match slices.binary_search_by(|slice| slice.name.cmp(name)) {
+                Ok(place) if slices[place] == slice => return touched,
+                Ok(place) => slices[place] = slice,
+                Err(place) => {
+                    slices.insert(place, slice);
+                    self.service_of.insert(key.clone(), service);
+                }
+            }
+            touched.push(at);
         }
-        [old, new].into_iter().flatten().map(|slice| slice.service).collect()
+        touched
     }
 
     /// All Services.
@@ -295,17 +312,16 @@ impl Routes {
 
     /// The slices of a Service, by name.
     pub(super) fn slices_of(&self, key: &ServiceKey) -> Vec<SliceFacts<'_>> {
-        let (Some(names), Some(service)) = (self.by_service.get(key), self.services.get(key)) else {
+        let (Some(slices), Some(service)) = (self.slices.get(key), self.services.get(key)) else {
             return Vec::new();
         };
-        let facts = names.iter().filter_map(|name| {
-            let slice = self.slices.get(&(key.0.clone(), name.clone()))?;
-            let counts = slice.counts_for(service);
-            Some(SliceFacts { name, counts, ready: slice.ready, ready_here: slice.ready_here })
+        let facts = slices.iter().map(|slice| SliceFacts {
+            name: &slice.name,
+            counts: slice.counts_for(service),
+            ready: slice.ready,
+            ready_here: slice.ready_here,
         });
-        let mut facts: Vec<_> = facts.collect();
-        facts.sort_by(|a, b| a.name.cmp(b.name));
-        facts
+        facts.collect()
     }
 
     /// The kernel reject with this text, if there is one.
@@ -321,7 +337,7 @@ impl Routes {
         config: &Effective,
         advertising: Advertising,
     ) -> Result<Advertised, NotAdvertised> {
-        let slices = self.by_service.get(key).ok_or(NotAdvertised::NoSlice)?;
+        let slices = self.slices.get(key).ok_or(NotAdvertised::NoSlice)?;
         if advertising == Advertising::Excluded {
             return Err(NotAdvertised::NodeExcluded);
         }
@@ -343,8 +359,7 @@ impl Routes {
                 return Ok(Advertised::ExternalIp(*ip));
             }
         }
-        let slices = slices.iter().filter_map(|name| self.slices.get(&(key.0.clone(), name.clone())));
-        let mut slices = slices.filter(|slice| slice.counts_for(service));
+        let mut slices = slices.iter().filter(|slice| slice.counts_for(service));
         match service.traffic_policy {
             TrafficPolicy::Local if slices.any(|slice| slice.ready_here) => Ok(Advertised::EndpointHere),
             TrafficPolicy::Local => Err(NotAdvertised::NoEndpointHere),

@@ -1,19 +1,26 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use imbl::shared_ptr::DefaultSharedPtr;
-use imbl::{GenericHashMap, OrdMap};
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use imbl::OrdMap;
+use rustc_hash::FxHashSet;
 
 use crate::types::Password;
 
-/// A value of the view.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value of the view. There are a hundred thousand in a large cluster, so what few have is apart.
+#[derive(Debug, Clone)]
 struct Entry {
     /// What everyone may see.
     value: Arc<str>,
     /// What templates see, when it is not the same: the value with its password.
-    secret: Option<SecretText>,
+    secret: Option<Box<SecretText>>,
+    /// The revision of the last change.
+    revision: u64,
+}
+
+impl Entry {
+    fn same_value(&self, other: &Self) -> bool {
+        self.value == other.value && self.secret == other.secret
+    }
 }
 
 /// A text with a password, which does not print itself.
@@ -36,8 +43,9 @@ impl std::fmt::Debug for SecretText {
 #[derive(Debug, Clone, Default)]
 pub struct View {
     entries: OrdMap<Arc<str>, Entry>,
-    /// For each path that is or was a key, or a folder of one, the revision of the last change at or below it.
-    revisions: GenericHashMap<Arc<str>, u64, FxBuildHasher, DefaultSharedPtr>,
+    /// For each path that is or was a folder of a key, or was a key, the revision of the last change at or below it. A key
+    /// that is there has its own in its entry.
+    revisions: OrdMap<Arc<str>, u64>,
     /// The revision at which those of paths that hold nothing any more were last forgotten.
     forgotten: u64,
     /// The number of keys that were removed since.
@@ -123,7 +131,10 @@ impl View {
     /// The revision of the last change at or below a path. Where nothing is it may be a later one, and is 0 if nothing
     /// ever was.
     pub fn revision_of(&self, prefix: &str) -> u64 {
-        self.revisions.get(prefix.trim_end_matches('/')).copied().unwrap_or(self.forgotten)
+        let path = prefix.trim_end_matches('/');
+        let here = self.entries.get(path).map(|entry| entry.revision);
+        let below = self.revisions.get(path).copied();
+        here.max(below).unwrap_or(self.forgotten)
     }
 
     /// The revision of the last change of anything.
@@ -154,7 +165,7 @@ pub struct Revealed<'a> {
 impl<'a> Revealed<'a> {
     fn of(entry: &'a Entry) -> Self {
         match &entry.secret {
-            Some(SecretText { text, password }) => Self { text, password: Some(password) },
+            Some(secret) => Self { text: &secret.text, password: Some(&secret.password) },
             None => Self { text: &entry.value, password: None },
         }
     }
@@ -169,7 +180,7 @@ pub(super) struct ViewWriter {
 impl ViewWriter {
     /// Sets or removes a key; returns whether that changed anything.
     pub(super) fn put(&mut self, view: &mut View, key: Arc<str>, value: Option<Arc<str>>) -> bool {
-        self.write(view, key, value.map(|value| Entry { value, secret: None }))
+        self.write(view, key, value.map(|value| Entry { value, secret: None, revision: 0 }))
     }
 
     /// Sets a key whose value holds a password.
@@ -181,8 +192,8 @@ impl ViewWriter {
         full: Arc<str>,
         password: Password,
     ) -> bool {
-        let secret = SecretText { text: full, password };
-        self.write(view, key, Some(Entry { value: hidden, secret: Some(secret) }))
+        let secret = Some(Box::new(SecretText { text: full, password }));
+        self.write(view, key, Some(Entry { value: hidden, secret, revision: 0 }))
     }
 
     /// Marks a key as changed although its value may be the same.
@@ -192,7 +203,7 @@ impl ViewWriter {
 
     fn write(&mut self, view: &mut View, key: Arc<str>, entry: Option<Entry>) -> bool {
         let changed = match entry {
-            Some(entry) if view.entries.get(&key) == Some(&entry) => false,
+            Some(entry) if view.entries.get(&key).is_some_and(|old| old.same_value(&entry)) => false,
             Some(entry) => {
                 view.entries.insert(key.clone(), entry);
                 true
@@ -228,7 +239,10 @@ impl ViewWriter {
         }
         let keys = self.touched.len();
         for key in self.touched {
-            view.revisions.insert(key, revision);
+            match view.entries.get_mut(&key) {
+                Some(entry) => entry.revision = revision,
+                None => drop(view.revisions.insert(key, revision)),
+            }
         }
         if view.removed >= REMOVED.max(view.entries.len()) {
             forget(view, revision);
@@ -253,7 +267,6 @@ fn add_folders<'a>(key: &'a str, known: &mut FxHashSet<&'a str>) {
 fn forget(view: &mut View, revision: u64) {
     let mut there: FxHashSet<&str> = FxHashSet::default();
     for key in view.entries.keys() {
-        there.insert(key);
         add_folders(key, &mut there);
     }
     let kept = view.revisions.iter().filter(|(path, _)| there.contains(&***path));

@@ -69,7 +69,7 @@ fn missing(state: &State<'_>, name: &Name, found: &mut Found) {
 fn rendered<'a>(state: &State<'a>, family: Family, name: &Name) -> Option<&'a Filter> {
     let filters = &state.snapshot().model(family).collection(CollectionId::Filters).items;
     match &**filters.get(name.as_str())? {
-        Item::Filter(filter) => Some(filter),
+        Item::Filter(filter) => Some(&**filter),
         _ => None,
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
 pub(super) fn sessions_of(snapshot: &Snapshot, family: Family) -> impl Iterator<Item = &Peer> {
     let peers = &snapshot.model(family).collection(CollectionId::Peers).items;
     peers.values().filter_map(|item| match &**item {
-        Item::Peer(peer) => Some(peer),
+        Item::Peer(peer) => Some(&**peer),
         _ => None,
     })
 }

@@ -6,7 +6,7 @@ mod bindings {
         path: "../guest-sdk/wit",
         world: "plugin",
         imports: { default: trappable },
-        additional_derives: [PartialEq, Eq, Hash],
+        additional_derives: [PartialEq, Eq],
     });
 }
 

@@ -144,11 +144,17 @@ pub(super) fn from_guest(value: functions::Value) -> Result<Value, String> {
 
 fn has_control(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.contains(char::is_control),
+        Value::String(text) => text_has_control(text),
         Value::Array(values) => values.iter().any(has_control),
         Value::Object(fields) => {
-            fields.iter().any(|(name, value)| name.contains(char::is_control) || has_control(value))
+            fields.iter().any(|(name, value)| text_has_control(name) || has_control(value))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+fn text_has_control(text: &str) -> bool {
+    // Most texts are told by their bytes: U+0080 to U+009F begin with 0xC2 in UTF-8.
+    let can_be = |byte: u8| byte < b' ' || byte == 0x7f || byte == 0xc2;
+    text.bytes().fold(false, |any, byte| any | can_be(byte)) && text.contains(char::is_control)
 }

@@ -6,6 +6,7 @@
 
 pub mod build;
 mod cache;
+pub mod columns;
 pub mod config;
 pub mod contract;
 mod error;

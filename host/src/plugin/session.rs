@@ -132,22 +132,24 @@ impl Session {
         values: &[&Value],
     ) -> Result<Asked<Value>, CallError> {
         const CALL: &str = "functions.call";
-        let loaded = self.set.plugins[plugin].clone();
         let fail = |cause: String| self.error(plugin, CALL, cause);
-        let function =
-            loaded.functions().get(index).ok_or_else(|| fail("there is no such function".to_owned()))?;
+        let functions = self.set.plugins[plugin].functions();
+        let (function, number) = match (functions.get(index), u32::try_from(index)) {
+            (Some(function), Ok(number)) => (function, number),
+            _ => return Err(fail("there is no such function".to_owned())),
+        };
         let arguments = function::arguments(function, values).map_err(fail)?;
-        let number = u32::try_from(index).map_err(|_| fail("there is no such function".to_owned()))?;
         let asked = self.call(plugin, CALL, 0, |store, exports| match &exports.functions {
             Some(functions) => functions.call_call(store, number, &arguments),
             None => Ok(Err("functions is not exported".to_owned())),
         });
+        let name = || &self.set.plugins[plugin].functions()[index].name;
         let called = match asked {
             Ok(Asked { answer, reads }) => match function::from_guest(answer) {
                 Ok(answer) => Ok(Asked { answer, reads }),
-                Err(reason) => Err(self.error(plugin, CALL, format!("`{}` {reason}", function.name))),
+                Err(reason) => Err(self.error(plugin, CALL, format!("`{}` {reason}", name()))),
             },
-            Err(error) => Err(CallError { cause: format!("`{}`: {}", function.name, error.cause), ..error }),
+            Err(error) => Err(CallError { cause: format!("`{}`: {}", name(), error.cause), ..error }),
         };
         called.or_else(|error| {
             if self.set.facts[plugin].on_error != OnError::Skip {
@@ -174,25 +176,25 @@ impl Session {
     /// # Errors
     /// The plugin refused its settings, failed, or is in quarantine.
     pub fn prepare(&mut self, plugin: usize) -> Result<(), CallError> {
-        self.ready(plugin, CONFIGURE).map(drop)
+        self.ready(plugin, CONFIGURE)
     }
 
-    /// The plugin, with an instance that is configured.
-    fn ready(&mut self, plugin: usize, call: &'static str) -> Result<Arc<Loaded>, CallError> {
-        let loaded = self.set.plugins[plugin].clone();
+    /// Makes sure of an instance that is configured.
+    fn ready(&mut self, plugin: usize, call: &'static str) -> Result<(), CallError> {
         // One that is alive is in no quarantine: a trap would have ended it.
         if self.guests[plugin].live.is_some() {
-            return Ok(loaded);
+            return Ok(());
         }
+        let loaded = self.set.plugins[plugin].clone();
         if let Some(cause) = loaded.health().quarantine(self.now) {
             return Err(self.error(plugin, call, cause));
         }
         let name = self.set.facts[plugin].name.clone();
         match self.start(plugin, &loaded, name) {
             Ok(live) => self.guests[plugin].live = Some(live),
-            Err(failure) => return Err(self.failed(plugin, &loaded, CONFIGURE, failure)),
+            Err(failure) => return Err(self.failed(plugin, CONFIGURE, failure)),
         }
-        Ok(loaded)
+        Ok(())
     }
 
     fn error(&self, plugin: usize, call: &'static str, cause: String) -> CallError {
@@ -207,7 +209,8 @@ impl Session {
         items: usize,
         run: impl FnOnce(&mut Store<State>, &Exports) -> wasmtime::Result<Result<T, String>>,
     ) -> Result<Asked<T>, CallError> {
-        let loaded = self.ready(plugin, call)?;
+        self.ready(plugin, call)?;
+        let loaded = &*self.set.plugins[plugin];
         let guest = &mut self.guests[plugin];
         let Some(live) = &mut guest.live else {
             return Err(self.error(plugin, call, "there is no instance".to_owned()));
@@ -216,11 +219,11 @@ impl Session {
         let left = loaded.limits.fuel_per_rendering.saturating_add(guest.added).saturating_sub(guest.spent);
         let fuel = loaded.limits.fuel(items).min(left);
         let exports = &live.exports;
-        let (result, used) = metered(&mut live.store, &loaded, fuel, items, |store| run(store, exports));
+        let (result, used) = metered(&mut live.store, loaded, fuel, items, |store| run(store, exports));
         guest.spent = guest.spent.saturating_add(used);
         let state = live.store.data_mut();
         let mut reads = std::mem::take(&mut state.reads);
-        settle(&mut guest.usage, state, used, &loaded);
+        settle(&mut guest.usage, state, used, loaded);
         match result {
             Ok(answer) => {
                 if !std::mem::replace(&mut live.answered, true) {
@@ -231,16 +234,16 @@ impl Session {
                 }
                 Ok(Asked { answer, reads })
             }
-            Err(failure) => Err(self.failed(plugin, &loaded, call, failure)),
+            Err(failure) => Err(self.failed(plugin, call, failure)),
         }
     }
 
-    fn failed(&mut self, plugin: usize, loaded: &Loaded, call: &'static str, failure: Failure) -> CallError {
+    fn failed(&mut self, plugin: usize, call: &'static str, failure: Failure) -> CallError {
         let cause = match failure {
             Failure::Refused(cause) => cause,
             Failure::Trapped(cause) => {
                 self.guests[plugin].live = None;
-                loaded.health().trapped(self.now, &cause);
+                self.set.plugins[plugin].health().trapped(self.now, &cause);
                 cause
             }
         };

@@ -10,8 +10,9 @@ use super::ledger::Ledger;
 use super::{Asked, CallError, Facts, ItemKey, Items, Plugins, differences, request};
 use crate::engine::model::RouteOrigin;
 use crate::engine::{CollectionId, Item, Snapshot};
+use crate::plugin::columns::Route;
 use crate::plugin::contract::filter::{
-    AdvertiseAnswer, AdvertiseRequest, Destination as ContractDestination, Route, RouteKind,
+    AdvertiseAnswer, AdvertiseRequest, Destination as ContractDestination, RouteKind, Routes,
 };
 use crate::types::{Community, Family, Name, Prefix, Priority};
 
@@ -134,19 +135,17 @@ impl Advertising {
 }
 
 fn request(keys: &[ItemKey], origins: &Origins) -> AdvertiseRequest {
-    let mut text = String::new();
-    let routes = keys.iter().filter_map(|key| {
-        let (prefix, kind, service) = facts(origin(origins, key)?)?;
+    let (mut text, mut routes) = (String::new(), Routes::default());
+    for (prefix, kind, service) in keys.iter().filter_map(|key| facts(origin(origins, key)?)) {
         let (namespace, name) =
             service.map_or(("", ""), |(namespace, name)| (namespace.as_str(), name.as_str()));
-        Some(Route {
+        routes.push(&Route {
             prefix: request::prefix(prefix),
             kind,
             namespace: request::span(&mut text, namespace),
             service: request::span(&mut text, name),
-        })
-    });
-    let routes = routes.collect();
+        });
+    }
     AdvertiseRequest { text, routes }
 }
 

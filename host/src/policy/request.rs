@@ -1,10 +1,11 @@
-//! Values as the contract writes them: records of numbers, and one text.
+//! Values as the contract writes them: numbers, and one text.
 
 use std::net::IpAddr;
 
 use crate::engine::Cluster;
 use crate::engine::model::Peer;
-use crate::plugin::contract::types::{self, NextHop, Peering, PeeringKind, Range, Span};
+use crate::plugin::columns::{Peering, packed_span};
+use crate::plugin::contract::types::{self, NextHop, PeeringKind, PeeringTraits, Range, Span};
 use crate::types::{AsNumber, Family, Prefix};
 
 /// A place or a length. No list that a machine can hold is longer than this type can say.
@@ -39,11 +40,21 @@ pub(super) fn prefix(prefix: &Prefix) -> types::Prefix {
 }
 
 /// A session. Its name, and the other texts, go to the end of `text`, the names of its filters to that of `names`.
-pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &mut Vec<Span>) -> Peering {
+pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &mut Vec<u64>) -> Peering {
     let local_as = peer.local_as.unwrap_or(own_as);
     let first = number(names.len());
     for name in &*peer.origin.filters {
-        names.push(span(text, name.as_str()));
+        names.push(packed_span(span(text, name.as_str())));
+    }
+    let mut traits = PeeringTraits::empty();
+    for (holds, its) in [
+        (peer.same_as, PeeringTraits::INTERNAL),
+        (peer.passive, PeeringTraits::PASSIVE),
+        (peer.password.is_some(), PeeringTraits::PASSWORD),
+    ] {
+        if holds {
+            traits |= its;
+        }
     }
     Peering {
         name: span(text, &peer.name),
@@ -60,8 +71,7 @@ pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &
         port: peer.port.map(|port| port.get()),
         as_number: peer.as_number.get(),
         local_as: local_as.get(),
-        same_as: peer.same_as,
-        passive: peer.passive,
+        traits,
         next_hop: match peer.next_hop {
             Some("self") => NextHop::Own,
             Some(_) => NextHop::Keep,
@@ -71,7 +81,6 @@ pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &
         keepalive_time: peer.keepalive_time.map(|time| time.0),
         ttl_security: peer.ttl_security,
         remote_cluster_id: peer.origin.remote_cluster_id.map(|id| id.0.into()),
-        has_password: peer.password.is_some(),
         filters: Range { start: first, count: number(peer.origin.filters.len()) },
     }
 }

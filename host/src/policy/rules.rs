@@ -15,6 +15,7 @@ use crate::engine::{CollectionId, Snapshot};
 use crate::plugin::contract::filter::{
     Action, Direction, Operation, PeerType as ContractPeerType, Rule, RulesAnswer, RulesRequest,
 };
+use crate::plugin::contract::types::Peerings;
 use crate::resources::PeerType;
 use crate::types::{AsNumber, Family};
 
@@ -89,13 +90,14 @@ fn keys(sessions: &[Items; 2]) -> impl Iterator<Item = ItemKey> {
 }
 
 fn request(keys: &[ItemKey], sessions: &[Items; 2], own_as: [AsNumber; 2]) -> RulesRequest {
-    let (mut text, mut names) = (String::new(), Vec::new());
-    let peers = keys.iter().filter_map(|(family, _, key)| {
-        let session = sessions[family.index()].get(key).and_then(|item| peer(item))?;
-        Some(request::peering(session, own_as[family.index()], &mut text, &mut names))
-    });
-    let sessions = peers.collect();
-    RulesRequest { text, sessions, names }
+    let (mut text, mut names, mut rows) = (String::new(), Vec::new(), Peerings::default());
+    for (family, _, key) in keys {
+        let session = sessions[family.index()].get(key).and_then(|item| peer(item));
+        if let Some(session) = session {
+            rows.push(&request::peering(session, own_as[family.index()], &mut text, &mut names));
+        }
+    }
+    RulesRequest { text, sessions: rows, names }
 }
 
 /// Checks an answer about sessions of these families: the rules of those that get any, by place.

@@ -99,7 +99,7 @@ impl Sessions {
         let import = steps(&peer.import, &verdicts, |ruled| ruled.import.as_ref(), None);
         let export =
             steps(&peer.export, &verdicts, |ruled| ruled.export.as_ref(), policies.then(Export::call));
-        let new = Item::Peer(Peer { import, export, rr_cluster_id, ..peer.clone() });
+        let new = Item::from(Peer { import, export, rr_cluster_id, ..peer.clone() });
         if self.out[at].get(&key.2).is_none_or(|old| **old != new) {
             self.out[at].insert(key.2.clone(), Arc::new(new));
         }
@@ -119,7 +119,7 @@ impl Sessions {
             let count = self.functions[at].get(&function.key).map_or(0, |(_, count)| *count);
             self.functions[at].insert(function.key.clone(), (function.clone(), count + 1));
             if count == 0 {
-                let item = Arc::new(Item::Filter(function.filter.clone()));
+                let item = Arc::new(Item::from(function.filter.clone()));
                 self.filters_out[at].insert(function.key.clone(), item);
             }
         }

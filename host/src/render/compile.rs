@@ -13,6 +13,7 @@ use handlebars::{
 use super::Format;
 use super::functions::{self, Calls, PluginFunction, Reader, Scope};
 use super::guard::{guard, slot_mark};
+use super::shape::{self, Shapes, Word};
 use super::source::{self, Sources};
 use crate::engine::CollectionId;
 
@@ -47,6 +48,8 @@ impl fmt::Debug for Program {
 pub(super) struct Fragment {
     pub(super) collection: CollectionId,
     pub(super) template: Template,
+    /// How items that are alike are rendered, if some can be.
+    pub(super) shapes: Option<Shapes>,
 }
 
 /// Compiles a source and all partials that it names.
@@ -80,7 +83,15 @@ pub(super) fn compile(
     };
     let text = sources.read(src)?;
     compiler.add(src, &text)?;
-    let Compiler { registry, fragments, .. } = compiler;
+    let Compiler { registry, mut fragments, .. } = compiler;
+    let word = |name: &str| match name {
+        _ if plugins.iter().any(|function| function.name == name) => Word::Impure,
+        _ if is_reserved(name) && name != "this" || functions::find(name).is_some() => Word::Pure,
+        _ => Word::Field,
+    };
+    for fragment in &mut fragments {
+        fragment.shapes = Shapes::new(shape::holes(&fragment.template, &word), format, &registry);
+    }
     Ok(Program { registry, main: src.to_owned(), fragments, reader, calls })
 }
 
@@ -279,7 +290,7 @@ impl Compiler<'_> {
             .get_or_insert_with(|| format!("`{}`, line {}: `each_item` in an item", at.template, at.line));
         helper.params = vec![Parameter::Literal(self.fragments.len().into())];
         helper.template = Some(Template::new());
-        self.fragments.push(Fragment { collection, template: body });
+        self.fragments.push(Fragment { collection, template: body, shapes: None });
         Ok(())
     }
 

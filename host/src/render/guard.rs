@@ -78,6 +78,16 @@ pub(super) enum Piece {
     Slot(usize),
 }
 
+impl Piece {
+    /// The length of its own text.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Piece::Literal(text) => text.len(),
+            Piece::Slot(_) => 0,
+        }
+    }
+}
+
 /// The output of one rendering.
 #[derive(Debug, Default)]
 pub(super) struct Sink {

@@ -15,6 +15,7 @@ mod functions;
 mod guard;
 mod renderer;
 mod resource;
+mod shape;
 mod slot;
 mod source;
 mod text;

@@ -44,6 +44,8 @@ pub struct Stats {
     pub fragments_rendered: usize,
     /// Templates of files that were rendered.
     pub templates_rendered: usize,
+    /// The bytes of text that both gave. All other text of the files is shared with the rendering before.
+    pub bytes_rendered: usize,
 }
 
 /// What a rendering gave.
@@ -177,6 +179,7 @@ impl File {
             kept => {
                 stats.templates_rendered += 1;
                 let (pieces, reads) = resource.pieces(snapshot, &inputs)?;
+                stats.bytes_rendered += pieces.iter().map(Piece::bytes).sum::<usize>();
                 changed |= kept.as_ref().is_none_or(|kept| *kept.pieces != *pieces);
                 let slots = kept.as_ref().map_or_else(
                     || vec![Slot::default(); resource.program.fragments.len()],
@@ -214,6 +217,7 @@ impl File {
                     resource.error(&error.error, Some(item))
                 })?;
                 stats.fragments_rendered += update.rendered;
+                stats.bytes_rendered += update.bytes;
                 changed |= update.changed;
             }
         }

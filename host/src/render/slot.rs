@@ -6,6 +6,7 @@ use imbl::OrdMap;
 
 use super::compile::{Fragment, Program};
 use super::guard::Sink;
+use super::shape::Known;
 use super::text::Fragments;
 use crate::engine::{Collection, Item, View};
 use crate::policy::Reads;
@@ -23,6 +24,8 @@ pub(super) struct Slot {
     reads: OrdMap<Arc<str>, Arc<Reads>>,
     /// The revision of the view that those texts belong to.
     seen: u64,
+    /// The shapes that items had.
+    known: Known,
 }
 
 /// What a slot is brought up to.
@@ -38,6 +41,7 @@ pub(super) struct At<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Update {
     pub(super) rendered: usize,
+    pub(super) bytes: usize,
     pub(super) changed: bool,
 }
 
@@ -113,9 +117,9 @@ impl Slot {
         if old.is_some_and(|old| same(old, item)) {
             return Ok(());
         }
-        sink.clear();
         program.calls.take_reads();
-        render(program, fragment, item, sink).map_err(|error| ItemError { key: key.clone(), error })?;
+        let text = render(program, fragment, item, &mut self.known, sink);
+        let text = text.map_err(|error| ItemError { key: key.clone(), error })?;
         update.rendered += 1;
         let reads = program.calls.take_reads();
         if !reads.is_empty() {
@@ -123,7 +127,7 @@ impl Slot {
         } else if !self.reads.is_empty() {
             self.reads.remove(key);
         }
-        let text = sink.take_text();
+        update.bytes += text.len();
         let kept = self.fragments.get(key);
         if kept != Some(&text) {
             update.changed |= kept.is_some() || !text.is_empty();
@@ -142,10 +146,18 @@ fn render(
     program: &Program,
     fragment: &Fragment,
     item: &Item,
+    known: &mut Known,
     sink: &mut Sink,
-) -> Result<(), handlebars::RenderError> {
+) -> Result<Arc<str>, handlebars::RenderError> {
     let context = Context::wraps(item)?;
-    fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)
+    let shaped =
+        fragment.shapes.as_ref().and_then(|shapes| shapes.text(&fragment.template, context.data(), known));
+    if let Some(text) = shaped {
+        return Ok(text);
+    }
+    sink.clear();
+    fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)?;
+    Ok(sink.take_text())
 }
 
 /// The keys whose items differ, in order.

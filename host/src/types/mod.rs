@@ -7,6 +7,7 @@ mod community;
 mod key_pattern;
 mod name;
 mod number;
+mod pool;
 mod prefix;
 mod secret;
 
@@ -15,6 +16,7 @@ pub use community::Community;
 pub use key_pattern::KeyPattern;
 pub use name::{InterfacePattern, Name};
 pub use number::{AsNumber, Port, Priority, Seconds};
+pub use pool::Pool;
 pub use prefix::Prefix;
 pub use secret::{Password, SecretKeyRef};
 

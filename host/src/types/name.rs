@@ -3,7 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::ValueError;
+use super::{Pool, ValueError};
 
 /// The name of an object: 1 to 253 letters, digits, `-`, `_` and `.`, as Kubernetes and Calico allow it.
 ///
@@ -20,6 +20,11 @@ impl Name {
     /// The text, shared.
     pub fn shared(&self) -> Arc<str> {
         self.0.clone()
+    }
+
+    /// The same name, shared with all that have it.
+    pub fn pooled(self, pool: &mut Pool) -> Self {
+        Self(pool.share(self.0))
     }
 }
 

@@ -11,8 +11,9 @@ use crate::world::{Daemon, QUICK, World, configuration, peer, put_plugin, put_te
 
 /// A plugin that breaks when it is asked about many sessions at once.
 fn fragile(sessions: usize) -> Vec<u8> {
-    let body =
-        format!("(if (i32.ge_u (local.get 3) (i32.const {sessions})) (then (unreachable))) (i32.const 1024)");
+    let body = format!(
+        "(if (i32.ge_u (i32.load offset=12 (local.get 0)) (i32.const {sessions})) (then (unreachable))) (i32.const 1024)"
+    );
     Guest::new("p", "filter-plugin").body("filter#rules", &body).component()
 }
 

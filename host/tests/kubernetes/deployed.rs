@@ -5,12 +5,15 @@ use std::process::Command;
 
 use http::Method;
 use serde_json::{Value, json};
+use tailorbird::notice::Notice;
 use tailorbird::syncer::kubernetes::{CalicoGroup, Pace};
 
 use crate::cluster::{Cluster, collection_of, deploy};
+use crate::events::herald;
 use crate::follow::{Followed, pace};
 use crate::objects::{cluster, moved, settings};
-use crate::proxy::Proxy;
+use crate::program::until;
+use crate::proxy::{Proxy, Seen};
 use crate::server::skipped;
 
 /// What is built of a folder; none where there is nothing to build it with.
@@ -142,8 +145,14 @@ async fn the_patch_puts_a_container_beside_calico_nodes_and_switches_confd_off()
 }
 
 /// Group, resource and verb of a request for Kubernetes' objects.
-fn permission(path: &str) -> Option<(String, String, &'static str)> {
-    let (path, query) = path.split_once('?')?;
+fn permission(seen: &Seen) -> Option<(String, String, &'static str)> {
+    let of_events = |verb| Some((String::new(), "events".to_owned(), verb));
+    match seen.method.as_str() {
+        "POST" if seen.path.ends_with("/events") => return of_events("create"),
+        "PATCH" if seen.path.contains("/events/") => return of_events("patch"),
+        _ => {}
+    }
+    let (path, query) = seen.path.split_once('?')?;
     let mut parts = path.trim_start_matches('/').split('/');
     let group = if parts.next()? == "api" { "" } else { parts.next()? };
     let verb = if query.contains("watch=1") { "watch" } else { "list" };
@@ -165,15 +174,26 @@ async fn the_role_allows_what_is_done_and_nothing_else() {
         let mut followed = Followed::start(api.put(&proxy.kubeconfig()), settings(), pace()).await;
         followed.until_rendered("all", &objects).await;
         let seen = |verb| {
-            let seen = proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen.path));
+            let seen = proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen));
             seen.filter(|(.., other)| *other == verb).collect::<BTreeSet<_>>()
         };
         // The watches begin when the lists have been told.
         while seen("watch").len() < seen("list").len() {
             followed.during(std::time::Duration::from_millis(10)).await;
         }
-        done.extend(proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen.path)));
+        done.extend(proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen)));
         assert!(followed.states.iter().all(|state| state.problems.is_empty()), "{:?}", followed.states);
+        let events =
+            |verb| proxy.seen(|seen| permission(seen).is_some_and(|(.., other)| other == verb)).len();
+        let told = herald("worker-1", api.put(&proxy.kubeconfig())).await;
+        let notice = Notice::quarantined("plugin");
+        told.now(&[&notice]);
+        until("it is told", || events("create") == 1).await;
+        let again = herald("worker-1", api.put(&proxy.kubeconfig())).await;
+        again.now(&[&notice]);
+        // Read and counted up.
+        until("it is counted", || events("patch") >= 2).await;
+        done.extend(proxy.seen(|_| true).into_iter().filter_map(|seen| permission(&seen)));
     }
     let text = std::fs::read_to_string(deploy().join("base/rbac.yaml")).unwrap();
     let manifests = serde_saphyr::from_multiple::<Value>(&text).unwrap();

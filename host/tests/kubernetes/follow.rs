@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::support::rendered::{Files, files, renderer};
 
 /// How long anything may take.
-const AT_MOST: Duration = Duration::from_secs(20);
+pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
 /// Waits that suit a test.
 pub(crate) fn pace() -> Pace {
@@ -72,7 +72,7 @@ impl Followed {
         pace: Pace,
     ) -> Self {
         let access = Access::open(Place::File(kubeconfig)).await.unwrap();
-        let sources = sources(access, &settings, group, pace);
+        let (sources, _) = sources(access, &settings, group, pace);
         Self::start_from(sources, settings)
     }
 

@@ -5,9 +5,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod cases;
 mod cluster;
+#[path = "../cli/common.rs"]
+#[allow(dead_code)]
+mod common;
 mod deployed;
+mod events;
 mod faults;
 mod follow;
 mod objects;

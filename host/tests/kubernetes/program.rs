@@ -2,55 +2,38 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::follow::from_files;
+use crate::common::{Bench, Ran};
+use crate::follow::{AT_MOST, from_files};
 use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::support::rendered::Files;
 
-/// How long anything may take.
-const AT_MOST: Duration = Duration::from_secs(20);
-
-fn program(api: &Cluster, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailorbird"));
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("KUBECONFIG", api.files.path().join("kubeconfig"));
-    command.env("NODENAME", "worker-1").env("TAILORBIRD_BIRD1", api.files.path());
-    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", api.files.path());
-    command.current_dir(api.files.path()).args(arguments).stdin(Stdio::null());
+pub(crate) fn program(api: &Cluster, bench: &Bench, line: &str) -> Command {
+    let mut command = bench.command(line);
+    command.env("KUBECONFIG", api.files.path().join("kubeconfig")).env("NODENAME", "worker-1");
     command
 }
 
 /// Runs to the end, without holding up the proxy.
-async fn ended(mut command: Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } =
-        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap(), text(stdout), text(stderr))
+pub(crate) async fn ended(mut command: Command) -> Ran {
+    tokio::task::spawn_blocking(move || Ran::of(&mut command)).await.unwrap()
 }
 
-fn set(folder: &Path) -> Files {
+/// All that is in a folder.
+pub(crate) fn set(folder: &Path) -> Files {
     let Ok(entries) = fs::read_dir(folder) else { return Files::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names = names.filter(|name| !name.starts_with('.'));
     names.map(|name| (name.clone(), fs::read_to_string(folder.join(&name)).unwrap_or_default())).collect()
 }
 
-/// Stand-ins for BIRD that take every file.
-fn birds(api: &Cluster) {
-    use std::os::unix::fs::PermissionsExt;
-    for name in ["bird", "bird6"] {
-        let path = api.files.path().join(name);
-        fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + AT_MOST;
     while !holds() {
         assert!(Instant::now() < deadline, "it did not come to pass that {what}");
@@ -61,51 +44,44 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_rendered_once_and_compared() {
     let Some(api) = Cluster::take().await else { return };
-    birds(&api);
+    let bench = Bench::new();
     let mut objects = cluster();
     api.apply_all(&objects).await;
     let token = api.deployed(&["bgp"]).await;
-    let out = api.files.path().join("out");
-    let render = ["render", "--datastore", "kubernetes", "--out", "out"];
-    let (code, said, errors) = ended(program(&api, &render)).await;
-    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
-    assert_eq!(set(&out), from_files(&settings(), &objects));
+    let render = "render --datastore kubernetes --out OUT";
+    let ran = ended(program(&api, &bench, render)).await.ends(0);
+    assert_eq!(ran.err, "", "{}", ran.out);
+    assert_eq!(set(&bench.out()), from_files(&settings(), &objects));
 
-    let diff = ["diff", "--datastore", "kubernetes", "--out", "out"];
-    assert_eq!(ended(program(&api, &diff)).await, (0, String::new(), String::new()));
+    let diff = "diff --datastore kubernetes --out OUT";
+    let ran = ended(program(&api, &bench, diff)).await.ends(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
     objects.push(peer(9));
     api.apply(&peer(9)).await;
-    let (code, said, _) = ended(program(&api, &diff)).await;
-    assert_eq!(code, 1);
-    assert!(said.contains("+  neighbor 10.1.0.9 as 65001;"), "{said}");
+    ended(program(&api, &bench, diff)).await.ends(1).prints("+  neighbor 10.1.0.9 as 65001;");
 
     // The API server does not let this user in: nothing is rendered, and it says what is wrong.
     fs::write(&token, api.server.kubeconfig("nobody").to_string()).unwrap();
-    let (refused, lost) = (program(&api, &render), program(&api, &render));
+    let (refused, lost) = (program(&api, &bench, render), program(&api, &bench, render));
     // Others can have the cluster meanwhile.
     let _files = api.end();
-    let (code, said, errors) = ended(refused).await;
-    assert_eq!((code, said.as_str()), (1, ""));
-    assert!(errors.contains("kubernetes/nodes: ") && errors.contains("401: Unauthorized"), "{errors}");
+    let ran = ended(refused).await.ends(1).tells("kubernetes/nodes: ").tells("401: Unauthorized");
+    assert_eq!(ran.out, "");
     // There is no way to it at all.
     fs::remove_file(&token).unwrap();
-    let (code, _, errors) = ended(lost).await;
-    assert_eq!(code, 1);
-    assert!(errors.contains("no way to the Kubernetes API") && errors.contains("KUBECONFIG"), "{errors}");
+    ended(lost).await.ends(1).tells("no way to the Kubernetes API").tells("KUBECONFIG");
 }
 
 #[test]
 fn only_kubernetes_can_be_the_datastore() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailorbird"));
-    command.env_clear().env("DATASTORE_TYPE", "etcdv3").args(["run", "--node", "worker-1"]);
-    let output = command.output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors.contains("DATASTORE_TYPE=\"etcdv3\"") && errors.contains("kubernetes"), "{errors}");
+    let bench = Bench::new();
+    let mut command = bench.command("run --node worker-1");
+    let ran = Ran::of(command.env("DATASTORE_TYPE", "etcdv3"));
+    ran.ends(2).tells("DATASTORE_TYPE=\"etcdv3\"").tells("kubernetes");
 }
 
 /// A daemon that runs; it is killed with this value.
-struct Daemon(Child);
+pub(crate) struct Daemon(pub(crate) Child);
 
 impl Drop for Daemon {
     fn drop(&mut self) {
@@ -118,19 +94,18 @@ impl Drop for Daemon {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_follows_the_cluster_through_an_absence_of_its_api_server() {
     let Some(api) = Cluster::take().await else { return };
-    birds(&api);
+    let bench = Bench::new();
     let mut objects = cluster();
     api.apply_all(&objects).await;
     let proxy = Proxy::start(api.server).await;
     api.put(&proxy.kubeconfig());
-    fs::create_dir(api.files.path().join("out")).unwrap();
-    fs::write(api.files.path().join("tailorbird.toml"), "[daemon]\nreload = \"none\"\n").unwrap();
-    let log = api.files.path().join("log");
-    let mut command =
-        program(&api, &["run", "--out", "out", "--config", "tailorbird.toml", "--http", "none"]);
+    fs::create_dir(bench.out()).unwrap();
+    bench.put("tailorbird.toml", "[daemon]\nreload = \"none\"\n");
+    let log = bench.path("log");
+    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
     let daemon = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
     let _daemon = Daemon(daemon);
-    let out = api.files.path().join("out");
+    let out = bench.out();
     let shows = |objects: &[serde_json::Value]| {
         let expected = from_files(&settings(), objects);
         let out = out.clone();

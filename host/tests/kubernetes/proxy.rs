@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
+use http::Method;
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -19,6 +20,7 @@ use crate::server::{ADMIN, Server, kubeconfig};
 /// A request that came.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    pub(crate) method: Method,
     /// Path and query.
     pub(crate) path: String,
     pub(crate) at: Instant,
@@ -158,7 +160,7 @@ impl Drop for Proxy {
 
 async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let mut path = request.uri().path_and_query().unwrap().to_string();
-    let seen = Seen { path: path.clone(), at: Instant::now() };
+    let seen = Seen { method: request.method().clone(), path: path.clone(), at: Instant::now() };
     shared.seen.lock().unwrap().push(seen.clone());
     let status =
         |code: u16| json!({"kind": "Status", "status": "Failure", "message": "harm is done", "code": code});
@@ -180,7 +182,13 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         }
         _ => {}
     }
-    let upstream = http::Request::get(path).body(kube::client::Body::empty()).unwrap();
+    let (head, body) = request.into_parts();
+    let mut upstream = http::Request::builder().method(head.method).uri(path);
+    if let Some(r#type) = head.headers.get("content-type") {
+        upstream = upstream.header("content-type", r#type);
+    }
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    let upstream = upstream.body(kube::client::Body::from(body)).unwrap();
     let (parts, body) = shared.client.send(upstream).await.unwrap().into_parts();
     let data = body.into_data_stream().map(|piece| piece.map_err(axum::Error::new));
     // What is left of an answer that is to be harmed, and how.

@@ -111,7 +111,7 @@ pub(crate) async fn follow(config: Config, kubeconfig: PathBuf, settings: Settin
     let finder = open().await.unwrap();
     let typha = typha::Typha::new(config, Some(finder), &settings, typha_pace());
     let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(typha)];
-    sources.extend(sources_beside(open().await.unwrap(), &settings, pace()));
+    sources.extend(sources_beside(open().await.unwrap(), &settings, None, pace()).0);
     Followed::start_from(sources, settings)
 }
 

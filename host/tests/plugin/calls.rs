@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tailorbird::plugin::ActiveSet;
 use tailorbird::plugin::contract::log::Level;
-use tailorbird::plugin::contract::{filter, peers};
+use tailorbird::plugin::contract::{filter, peers, types};
 use tailorbird::policy::Plugins as _;
 
 use crate::common::*;
@@ -136,24 +136,25 @@ fn values_of_every_kind_come_and_go() {
 fn lists_are_handed_over_and_answered() {
     let request = peers::Request {
         text: "abc".to_owned(),
-        nodes: Vec::new(),
-        labels: Vec::new(),
+        nodes: peers::Nodes::default(),
+        labels: peers::Labels::default(),
         this_node: None,
-        candidates: Vec::new(),
+        candidates: peers::Candidates::default(),
         names: Vec::new(),
         mesh: true,
     };
     // Drops the candidate whose number is the length of the text.
-    let drops = "(i32.store (i32.const 3000) (local.get 1)) (i32.store (i32.const 2028) (i32.const 3000)) \
+    let drops = "(i32.store (i32.const 3000) (i32.load offset=4 (local.get 0))) (i32.store (i32.const 2028) (i32.const 3000)) \
                  (i32.store (i32.const 2032) (i32.const 1)) (i32.const 2000)";
     let guest = Guest::new("all", "plugin").body("peers#select", drops);
     let set = Plugins::of(&[guest]).load();
     let mut session = session(&set);
     let answer = session.select(0, &request).unwrap().answer;
     assert_eq!((answer.drop, answer.cluster_id), (vec![3], peers::ClusterIdChoice::Unchanged));
-    let rules = filter::RulesRequest { text: String::new(), sessions: Vec::new(), names: Vec::new() };
+    let rules =
+        filter::RulesRequest { text: String::new(), sessions: types::Peerings::default(), names: Vec::new() };
     assert!(session.rules(0, &rules).unwrap().answer.assignments.is_empty());
-    let routes = filter::AdvertiseRequest { text: String::new(), routes: Vec::new() };
+    let routes = filter::AdvertiseRequest { text: String::new(), routes: filter::Routes::default() };
     assert!(session.advertise(0, &routes).unwrap().answer.decisions.is_empty());
     let usage = session.usage().next().unwrap();
     assert!(usage.calls == 4 && usage.fuel > 0 && usage.memory == 65536, "{usage:?}");

@@ -27,7 +27,7 @@ enum To {
 
 /// A route as a text: `block 10.244.0.0/26`, `service default/web 10.96.0.1/32`, `cidr …`.
 fn name(request: &AdvertiseRequest, at: usize) -> String {
-    let route = &request.routes[at];
+    let route = request.routes.get(at).unwrap();
     let ip = match route.prefix.address {
         Address::V4(bits) => std::net::Ipv4Addr::from(bits).to_string(),
         Address::V6((high, low)) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tailorbird::engine::View;
+use tailorbird::plugin::columns::span;
 use tailorbird::plugin::contract::filter::{
     AdvertiseAnswer, AdvertiseRequest, Assignment, Direction, Operation, PrefixRange, Rule, RulesAnswer,
     RulesRequest,
@@ -188,6 +189,18 @@ pub(crate) fn text(text: &str, span: Span) -> &str {
     &text[span.start as usize..(span.start + span.length) as usize]
 }
 
+/// The texts of a piece of a request's names.
+pub(crate) fn texts<'a>(all: &'a str, names: &[u64], piece: Range) -> Vec<&'a str> {
+    let names = &names[piece.start as usize..][..piece.count as usize];
+    names.iter().map(|name| text(all, span(*name))).collect()
+}
+
+/// Keys and values of a piece of a request's labels.
+pub(crate) fn labels(request: &Request, piece: Range) -> Vec<(&str, &str)> {
+    let labels = (piece.start..piece.start + piece.count).map(|at| request.labels.get(at as usize).unwrap());
+    labels.map(|label| (text(&request.text, label.key), text(&request.text, label.value))).collect()
+}
+
 /// Nothing of a list.
 pub(crate) const NONE: Range = Range { start: 0, count: 0 };
 
@@ -205,7 +218,7 @@ pub(crate) fn answer() -> Answer {
 
 /// The name of a candidate.
 pub(crate) fn candidate_name(request: &Request, at: usize) -> &str {
-    text(&request.text, request.candidates[at].peering.name)
+    text(&request.text, request.candidates.peerings.get(at).unwrap().name)
 }
 
 /// The place of the node of this name.

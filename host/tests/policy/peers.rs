@@ -5,7 +5,7 @@ use tailorbird::plugin::contract::types::{Family, NextHop, PeeringKind, Range, S
 use tailorbird::policy::OnError;
 
 use crate::cluster::{Look, calico, configuration, node, peer, secret, service, slice, three_nodes};
-use crate::native::{Native, addition, answer, candidate_name, change, dropping, node_place, text};
+use crate::native::{Native, addition, answer, candidate_name, change, dropping, labels, node_place, text};
 use crate::world::World;
 
 fn place(request: &Request, wanted: &str) -> u32 {
@@ -28,18 +28,15 @@ fn a_plugin_is_told_of_all_nodes_and_candidates() {
         let names: Vec<&str> = request.nodes.iter().map(|node| text(&request.text, node.name)).collect();
         assert_eq!(names, ["a", "b", "c"], "a node without an address is not there");
         assert_eq!((request.this_node, request.mesh), (Some(0), true));
-        let b = &request.nodes[1];
+        let b = request.nodes.get(1).unwrap();
         assert_eq!((b.ipv4, b.ipv6), (Some(0x0a00_0002), Some((0xfd00_0000_0000_0000, 2))));
         assert_eq!((b.as_number, b.cluster_id), (64513, None));
-        let labels = &request.labels[b.labels.start as usize..][..b.labels.count as usize];
-        let labels: Vec<_> =
-            labels.iter().map(|l| (text(&request.text, l.key), text(&request.text, l.value))).collect();
-        assert_eq!(labels, [("rack", "r1")], "only what the plugin may read");
-        assert_eq!(request.nodes[2].cluster_id, Some(0x0a09_0909));
+        assert_eq!(labels(request, b.labels), [("rack", "r1")], "only what the plugin may read");
+        assert_eq!(request.nodes.get(2).unwrap().cluster_id, Some(0x0a09_0909));
         let candidates: Vec<&str> =
             (0..request.candidates.len()).map(|at| candidate_name(request, at)).collect();
         assert_eq!(candidates, ["Global_192_0_2_1", "Mesh_10_0_0_2", "Mesh_fd00__2"]);
-        let nodes: Vec<_> = request.candidates.iter().map(|candidate| candidate.node).collect();
+        let nodes: Vec<_> = (0..3).map(|at| request.candidates.node(at)).collect();
         assert_eq!(nodes, [None, Some(1), Some(1)]);
         Ok(answer())
     });
@@ -240,9 +237,10 @@ fn each_plugin_sees_what_the_one_before_it_left() {
     let second = Native::new("second").select(|_, request| {
         let names: Vec<&str> = (0..request.candidates.len()).map(|at| candidate_name(request, at)).collect();
         assert_eq!(names, ["Mesh_10_0_0_10", "Plugin_10_0_0_2", "Mesh_fd00__10", "Mesh_fd00__2"]);
-        assert_eq!(request.candidates[0].peering.keepalive_time, Some(5));
-        assert_eq!(request.candidates[1].peering.kind, PeeringKind::Plugin);
-        assert_eq!(request.candidates[1].node, Some(1));
+        let peerings: Vec<_> = request.candidates.peerings.iter().collect();
+        assert_eq!(peerings[0].keepalive_time, Some(5));
+        assert_eq!(peerings[1].kind, PeeringKind::Plugin);
+        assert_eq!(request.candidates.node(1), Some(1));
         let mut answer = answer();
         answer.drop.push(0);
         // It can put its own in the place of another's.

@@ -14,11 +14,15 @@ use tailorbird::plugin::contract::filter::{
     Action, Destination, Direction, LengthRange, Operation, PrefixCondition, PrefixRange, RouteDecision, Rule,
 };
 use tailorbird::plugin::contract::peers::{Answer, Change, ClusterIdChoice, Request};
-use tailorbird::plugin::contract::types::{Address, Community, Family, NextHop, Prefix, Range, Span};
+use tailorbird::plugin::contract::types::{
+    Address, Community, Family, NextHop, PeeringTraits, Prefix, Range, Span,
+};
 use tailorbird::policy::{Derived, OnError, Overlay, Placement};
 
 use crate::cluster::birds;
-use crate::native::{Kv, Native, Natives, Rules, addition, advertise_answer, answer, change, rule, text};
+use crate::native::{
+    Kv, Native, Natives, Rules, addition, advertise_answer, answer, change, labels, rule, text, texts,
+};
 use crate::support::rendered::{files, renderer};
 use crate::universe::{Happening, happening, settings};
 
@@ -141,17 +145,15 @@ fn native(index: usize, about: &Description, failing: &Arc<AtomicU32>) -> Native
             fails()?;
             let mut rules = Rules::default();
             for (at, session) in request.sessions.iter().enumerate() {
-                let names =
-                    &request.names[session.filters.start as usize..][..session.filters.count as usize];
-                let names: Vec<&str> = names.iter().map(|name| text(&request.text, *name)).collect();
+                let names = texts(&request.text, &request.names, session.filters);
                 let item = format!(
-                    "{} {} {names:?} {:?} {} {} {:?}",
+                    "{} {} {names:?} {:?} {} {:?} {:?}",
                     text(&request.text, session.name),
                     text(&request.text, session.remote_node),
                     session.remote_cluster_id,
                     session.local_as,
-                    session.has_password,
-                    (session.passive, session.port, session.keepalive_time),
+                    session.traits,
+                    (session.port, session.keepalive_time),
                 );
                 for direction in [Direction::Import, Direction::Export] {
                     let number =
@@ -198,17 +200,13 @@ fn some_rules(rules: &mut Rules, number: u64) -> Vec<Rule> {
 
 fn select(kv: &mut Kv<'_>, about: &Description, request: &Request) -> Answer {
     let mut answer = answer();
-    let readable = |labels: Range| -> Vec<(&str, &str)> {
-        let labels = &request.labels[labels.start as usize..][..labels.count as usize];
-        labels.iter().map(|l| (text(&request.text, l.key), text(&request.text, l.value))).collect()
-    };
     let all: Vec<String> = request
         .nodes
         .iter()
         .map(|node| {
             let name = text(&request.text, node.name);
             let facts = (node.ipv4, node.ipv6, node.as_number, node.cluster_id);
-            format!("{name} {facts:?} {:?}", readable(node.labels))
+            format!("{name} {facts:?} {:?}", labels(request, node.labels))
         })
         .collect();
     let whole = format!("{:?} {} {all:?}", request.this_node, request.mesh);
@@ -222,11 +220,9 @@ fn select(kv: &mut Kv<'_>, about: &Description, request: &Request) -> Answer {
         _ => ClusterIdChoice::Unchanged,
     };
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    for (at, candidate) in request.candidates.iter().enumerate() {
-        let peering = &candidate.peering;
-        let names = &request.names[peering.filters.start as usize..][..peering.filters.count as usize];
-        let names: Vec<&str> = names.iter().map(|name| text(&request.text, *name)).collect();
-        let node = candidate.node.map(|node| &all[node as usize]);
+    for (at, peering) in request.candidates.peerings.iter().enumerate() {
+        let names = texts(&request.text, &request.names, peering.filters);
+        let node = request.candidates.node(at).map(|node| &all[node as usize]);
         let item = format!(
             "{} {} {names:?} {node:?} {:?}",
             text(&request.text, peering.name),
@@ -235,7 +231,7 @@ fn select(kv: &mut Kv<'_>, about: &Description, request: &Request) -> Answer {
                 peering.kind,
                 peering.as_number,
                 peering.local_as,
-                peering.has_password,
+                peering.traits.contains(PeeringTraits::PASSWORD),
                 peering.remote_cluster_id
             )
         );
@@ -262,7 +258,8 @@ fn select(kv: &mut Kv<'_>, about: &Description, request: &Request) -> Answer {
         }
         taken.insert(format!("{:?}", peering.ip));
     }
-    let Some(this) = request.this_node.map(|this| &request.nodes[this as usize]) else { return answer };
+    let this = request.this_node.and_then(|this| request.nodes.get(this as usize));
+    let Some(this) = this else { return answer };
     for (at, node) in request.nodes.iter().enumerate() {
         for family in [Family::V4, Family::V6] {
             let (ip, own) = match family {

@@ -3,12 +3,12 @@
 use tailorbird::plugin::contract::filter::{
     Action, Direction, LengthRange, Operation, PeerType, PrefixCondition, PrefixRange, Rule,
 };
-use tailorbird::plugin::contract::types::{Address, Community, PeeringKind, Prefix};
+use tailorbird::plugin::contract::types::{Address, Community, PeeringKind, PeeringTraits, Prefix};
 use tailorbird::policy::{OnError, Placement};
 use tailorbird::resources::Kind;
 
 use crate::cluster::{Look, calico, configuration, peer, three_nodes};
-use crate::native::{Native, Rules, rule, rules_answer, text};
+use crate::native::{Native, Rules, rule, rules_answer, text, texts};
 use crate::world::World;
 
 fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> Prefix {
@@ -213,9 +213,8 @@ fn an_empty_set_and_one_that_does_nothing_are_not_called() {
 #[test]
 fn a_plugin_is_told_of_a_session_what_there_is() {
     let plugin = Native::new("p").rules(|_, request| {
-        for session in &request.sessions {
-            let names = &request.names[session.filters.start as usize..][..session.filters.count as usize];
-            let names: Vec<&str> = names.iter().map(|span| text(&request.text, *span)).collect();
+        for session in request.sessions.iter() {
+            let names = texts(&request.text, &request.names, session.filters);
             match text(&request.text, session.name) {
                 "Global_192_0_2_1_port_1790" => {
                     assert_eq!(names, ["f", "missing"]);
@@ -226,13 +225,13 @@ fn a_plugin_is_told_of_a_session_what_there_is() {
                         (session.port, session.as_number, session.local_as),
                         (Some(1790), 65001, 64512)
                     );
-                    assert_eq!((session.same_as, session.has_password), (false, true));
+                    assert_eq!(session.traits, PeeringTraits::PASSWORD);
                     assert_eq!((session.ttl_security, session.keepalive_time), (Some(3), Some(7)));
                 }
                 "Mesh_10_0_0_2" => {
                     assert_eq!(session.kind, PeeringKind::Mesh);
                     assert_eq!(text(&request.text, session.remote_node), "b");
-                    assert_eq!((session.same_as, session.passive), (true, true));
+                    assert_eq!(session.traits, PeeringTraits::INTERNAL | PeeringTraits::PASSIVE);
                 }
                 _ => {}
             }

@@ -94,7 +94,7 @@ pub fn snapshot(revision: u64, peers: usize) -> Snapshot {
     for index in 0..peers {
         let peer = peer(index, false);
         let key = peer.name.clone();
-        set(&mut snapshot, revision, Family::V4, CollectionId::Peers, &key, Some(Item::Peer(peer)));
+        set(&mut snapshot, revision, Family::V4, CollectionId::Peers, &key, Some(Item::from(peer)));
     }
     snapshot
 }
@@ -125,7 +125,7 @@ pub fn set(
 
 pub fn set_peer(snapshot: &mut Snapshot, revision: u64, peer: Peer) -> Changes {
     let key = peer.name.clone();
-    set(snapshot, revision, Family::V4, CollectionId::Peers, &key, Some(Item::Peer(peer)))
+    set(snapshot, revision, Family::V4, CollectionId::Peers, &key, Some(Item::from(peer)))
 }
 
 /// A snapshot that has something everywhere in IPv4.
@@ -206,8 +206,8 @@ pub fn full_snapshot() -> Snapshot {
         export: Some(function("out", false)),
     };
     for (id, key, item) in [
-        (CollectionId::Peers, "Node_10_2_0_1_port_1790", Item::Peer(every)),
-        (CollectionId::Filters, "f1", Item::Filter(both)),
+        (CollectionId::Peers, "Node_10_2_0_1_port_1790", Item::from(every)),
+        (CollectionId::Filters, "f1", Item::from(both)),
         (CollectionId::Blocks, "10.64.0.0-26", block("10.64.0.0/26", true, true, true)),
         (CollectionId::Blocks, "10.64.0.64-32", block("10.64.0.64/32", false, true, false)),
         (CollectionId::Blocks, "10.64.1.0-26", block("10.64.1.0/26", true, false, false)),

@@ -87,19 +87,19 @@ impl Guest {
         let mut exports = String::new();
         // A request is handed over as a pointer to its fields when they are many.
         if has("peers") {
-            let params = "(param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)";
             exports += &format!(
-                "(func (export \"{package}/peers@0.1.0#select\") {params} (result i32) {})\n",
+                "(func (export \"{package}/peers@0.1.0#select\") (param i32) (result i32) {})\n",
                 self.body_of("peers#select", NOTHING)
             );
         }
         if has("filter") {
+            let params = "(param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)";
             exports += &format!(
-                "(func (export \"{package}/filter@0.1.0#advertise\") (param i32 i32 i32 i32) (result i32) {})\n",
+                "(func (export \"{package}/filter@0.1.0#advertise\") {params} (result i32) {})\n",
                 self.body_of("filter#advertise", NOTHING)
             );
             exports += &format!(
-                "(func (export \"{package}/filter@0.1.0#rules\") (param i32 i32 i32 i32 i32 i32) (result i32) {})\n",
+                "(func (export \"{package}/filter@0.1.0#rules\") (param i32) (result i32) {})\n",
                 self.body_of("filter#rules", NOTHING)
             );
         }

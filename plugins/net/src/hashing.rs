@@ -2,12 +2,11 @@
 
 /// FNV-1a on 64 bits, with the last step of SplitMix64, so that texts which differ little lie far apart.
 fn hash(texts: [&str; 2]) -> u64 {
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for text in texts {
         // A byte that is in no text keeps "ab" "c" from "a" "bc".
-        for byte in text.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        hash = add(text.bytes().fold(hash, add), 0xff);
     }
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -14,8 +14,12 @@ use crate::types::Community;
 /// The answer of `peers.select`.
 pub(super) fn select(request: &peers::Request, answer: &peers::Answer) -> Value {
     let show = Budget::new();
-    let candidate =
-        |at: u32| item(&request.candidates, at, "candidate", |it| show.text(&request.text, it.peering.name));
+    let (peerings, nodes) = (&request.candidates.peerings, &request.nodes);
+    let candidate = |at: u32| {
+        item(peerings.get(at as usize), at, "candidate", peerings.len(), |it| {
+            show.text(&request.text, it.name)
+        })
+    };
     let filters =
         |names: types::Range| show.list(&answer.names, names, |&name| show.text(&answer.text, name));
     let change = |change: &peers::Change| {
@@ -35,7 +39,9 @@ pub(super) fn select(request: &peers::Request, answer: &peers::Answer) -> Value 
         let mut map = Map::new();
         map.insert(
             "node".to_owned(),
-            item(&request.nodes, add.node, "node", |it| show.text(&request.text, it.name)),
+            item(nodes.get(add.node as usize), add.node, "node", nodes.len(), |it| {
+                show.text(&request.text, it.name)
+            }),
         );
         map.insert("family".to_owned(), family(add.family).into());
         map.insert("mesh_password".to_owned(), add.mesh_password.into());
@@ -57,15 +63,15 @@ pub(super) fn select(request: &peers::Request, answer: &peers::Answer) -> Value 
 /// The answer of `filter.advertise`.
 pub(super) fn advertise(request: &filter::AdvertiseRequest, answer: &filter::AdvertiseAnswer) -> Value {
     let show = Budget::new();
+    let routes = &request.routes;
     let decision = |decision: &filter::RouteDecision| {
         let mut map = Map::new();
+        let route = routes.get(decision.route as usize);
         map.insert(
             "route".to_owned(),
-            item(&request.routes, decision.route, "route", |it| prefix(it.prefix).into()),
+            item(route, decision.route, "route", routes.len(), |it| prefix(it.prefix).into()),
         );
-        if let Some(route) =
-            request.routes.get(decision.route as usize).filter(|route| route.service.length > 0)
-        {
+        if let Some(route) = route.filter(|route| route.service.length > 0) {
             let (namespace, name) =
                 (show.text(&request.text, route.namespace), show.text(&request.text, route.service));
             let words = [namespace, name].map(|word| word.as_str().unwrap_or_default().to_owned());
@@ -97,9 +103,11 @@ pub(super) fn rules(request: &filter::RulesRequest, answer: &filter::RulesAnswer
     let show = Budget::new();
     let mut sessions = vec![[Vec::new(), Vec::new()]; answer.sets.len()];
     let mut strays = Vec::new();
+    let known = &request.sessions;
     for assignment in &answer.assignments {
-        let name =
-            item(&request.sessions, assignment.session, "session", |it| show.text(&request.text, it.name));
+        let at = assignment.session;
+        let session = known.get(at as usize);
+        let name = item(session, at, "session", known.len(), |it| show.text(&request.text, it.name));
         match sessions.get_mut(assignment.set as usize) {
             Some(directions) => directions[assignment.direction as usize].push(name),
             None => strays.push(
@@ -218,8 +226,8 @@ fn out_of_range(what: &str, at: u32, count: usize) -> Value {
 }
 
 /// What stands at a place of a list.
-fn item<T>(list: &[T], at: u32, what: &str, show: impl Fn(&T) -> Value) -> Value {
-    list.get(at as usize).map_or_else(|| out_of_range(what, at, list.len()), show)
+fn item<T>(item: Option<T>, at: u32, what: &str, length: usize, show: impl Fn(T) -> Value) -> Value {
+    item.map_or_else(|| out_of_range(what, at, length), show)
 }
 
 /// What may still be shown of an answer, in bytes.
@@ -289,7 +297,11 @@ mod tests {
             sets: vec![all; 10_000],
             assignments: Vec::new(),
         };
-        let request = filter::RulesRequest { text: String::new(), sessions: Vec::new(), names: Vec::new() };
+        let request = filter::RulesRequest {
+            text: String::new(),
+            sessions: types::Peerings::default(),
+            names: Vec::new(),
+        };
         let shown = rules(&request, &answer);
         assert_eq!(shown["sets"][0]["rules"].as_array().map(Vec::len), Some(10_000));
         assert_eq!(shown["sets"][9_999]["rules"], TOO_MUCH);

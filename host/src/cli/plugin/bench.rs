@@ -1,7 +1,6 @@
 //! `tailorbird plugin bench`.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::call::{self, Export, Question, Scene, SettingsArgs};
 use super::run::SceneArgs;
-use crate::cli::output::{self, Exit, Format};
+use crate::cli::output::{self, Exit, Format, Progress};
 use crate::cli::plugins::sandbox;
+use crate::measure::shown;
 use crate::plugin::PluginSet;
 
 /// The time that one measurement takes, unless it has made enough calls before.
@@ -122,7 +122,7 @@ fn measure(
     what: &str,
     mut step: impl FnMut(&mut Vec<Duration>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Duration>> {
-    let progress = Progress::new(what);
+    let progress = Progress::new(&format!("measuring {what}"));
     let start = Instant::now();
     let mut times = Vec::new();
     while times.len() < CALLS && (times.is_empty() || start.elapsed() < TIME) {
@@ -206,40 +206,4 @@ fn to_text(rows: &[Row]) -> String {
         );
     }
     text
-}
-
-/// A time with three digits.
-fn shown(time: Duration) -> String {
-    let nanoseconds = time.as_nanos() as f64;
-    let (value, unit) = match nanoseconds {
-        n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "µs"),
-        n if n < 1e9 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
-    };
-    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.digits$} {unit}")
-}
-
-/// A line on a terminal that says what is going on, and goes away.
-struct Progress {
-    shown: bool,
-}
-
-impl Progress {
-    fn new(what: &str) -> Self {
-        let shown = io::stderr().is_terminal();
-        if shown {
-            let _ = write!(io::stderr(), "\rmeasuring {what}\u{1b}[K");
-        }
-        Self { shown }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
-        }
-    }
 }

@@ -62,8 +62,8 @@ impl Engine {
         }
         for ip in changed {
             let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
-            let item = self.mesh_peers.winner(&ip).map(|(_, peer)| Item::Peer(peer.clone()));
-            writer.put(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
+            let item = self.mesh_peers.winner(&ip).map(|(_, item)| item.clone());
+            writer.put_shared(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
         }
         for ip in &rest.wireguard {
             self.place_wireguard(*ip, writer);
@@ -130,9 +130,11 @@ impl Engine {
         }
     }
 
-    fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Peer)> {
+    fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Arc<Item>)> {
         let Some(node) = self.nodes.get(name.as_str()) else { return Vec::new() };
-        Family::ALL.into_iter().filter_map(|family| self.mesh_session(name, node, family).ok()).collect()
+        let sessions =
+            Family::ALL.into_iter().filter_map(|family| self.mesh_session(name, node, family).ok());
+        sessions.map(|(ip, peer)| (ip, Arc::new(Item::from(peer)))).collect()
     }
 
     /// The session of the mesh with a node, and its address.

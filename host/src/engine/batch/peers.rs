@@ -25,7 +25,7 @@ impl Engine {
                 self.reports.warn(&key, "rules", error);
             }
             for (family, functions) in Family::ALL.into_iter().zip(change.functions) {
-                let item = functions.map(Item::Filter);
+                let item = functions.map(Item::from);
                 writer.put(&mut self.snapshot.models, family, CollectionId::Filters, name.shared(), item);
             }
             if change.calls {
@@ -139,7 +139,7 @@ impl Engine {
             }
         }
         if let (Some(peer), Some(name)) = (session, &placed.session) {
-            writer.put(models, family, CollectionId::Peers, name.clone(), Some(Item::Peer(peer)));
+            writer.put(models, family, CollectionId::Peers, name.clone(), Some(peer.into()));
         }
         if let (Some(gateway), Some(id)) = (gateway, placed.gateway) {
             writer.put(models, family, id, gateway_key(), Some(Item::Gateway(gateway)));

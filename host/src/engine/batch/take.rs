@@ -2,7 +2,7 @@
 
 use super::Dirty;
 use crate::engine::config::Owner as ConfigurationOwner;
-use crate::engine::nodes::{NodeSource, Said, Source};
+use crate::engine::nodes::{Node, Said, Source};
 use crate::engine::{Engine, Event};
 use crate::resources::{Kind, ObjectError, ObjectKey, Parsed, Resource};
 use crate::types::ValueError;
@@ -43,8 +43,12 @@ impl Engine {
                 let published = &self.settings.published;
                 let said = match object {
                     None => Said::Nothing,
-                    Some(Ok(Resource::CalicoNode(node))) => Said::Node(NodeSource::calico(node, published)),
-                    Some(Ok(Resource::KubeNode(node))) => Said::Node(NodeSource::kubernetes(node, published)),
+                    Some(Ok(Resource::CalicoNode(node))) => {
+                        Said::Node(Node::calico(node, published, &mut self.texts).into())
+                    }
+                    Some(Ok(Resource::KubeNode(node))) => {
+                        Said::Node(Node::kubernetes(node, published, &mut self.texts).into())
+                    }
                     Some(_) => Said::Malformed,
                 };
                 self.nodes.say(name, source, said);
@@ -129,10 +133,13 @@ impl Engine {
         dirty: &mut Dirty,
     ) {
         let Some(namespace) = key.namespace.clone() else { return };
-        let at = (namespace, key.name.clone());
+        let at = (namespace.pooled(&mut self.texts), key.name.clone());
         if key.kind == Kind::Service {
             let service = object.and_then(|object| match object {
-                Ok(Resource::Service(service)) => Some(service),
+                Ok(Resource::Service(mut service)) => {
+                    service.namespace = at.0.clone();
+                    Some(service)
+                }
                 _ => None,
             });
             self.routes.set_service(&at, service);
@@ -142,7 +149,8 @@ impl Engine {
                 Ok(Resource::EndpointSlice(slice)) => Some(slice),
                 _ => None,
             });
-            dirty.services.extend(self.routes.set_slice(&at, slice.as_ref(), &self.settings.kubernetes_node));
+            let node = &self.settings.kubernetes_node;
+            dirty.services.extend(self.routes.set_slice(&at, slice, node, &mut self.texts));
         }
     }
 }

@@ -248,12 +248,13 @@ impl Selection {
         }
         let all = std::mem::take(&mut self.stale);
         self.question.settle(outcomes, all, &mut self.out, |family, item, change| {
-            peer(item).map(|peer| Item::Peer(changed(peer, change, family, cluster)))
+            peer(item).map(|peer| Item::from(changed(peer, change, family, cluster)))
         });
         for ((family, _, key), peer) in additions {
             let out = &mut self.out[family.index()];
-            if out.get(&key).is_none_or(|old| **old != Item::Peer(peer.clone())) {
-                out.insert(key, Arc::new(Item::Peer(peer)));
+            let item = Item::from(peer);
+            if out.get(&key).is_none_or(|old| **old != item) {
+                out.insert(key, Arc::new(item));
             }
         }
         self.added = now;

@@ -13,7 +13,8 @@ use super::super::{Items, Rights, differences, peer, request};
 use super::{Change, Outcome};
 use crate::engine::model::Peer;
 use crate::engine::{Cluster, Item, Node, Snapshot};
-use crate::plugin::contract::peers::{Candidate, Label, Node as ContractNode, Request};
+use crate::plugin::columns::{Label, Node as ContractNode};
+use crate::plugin::contract::peers::{Candidates, Labels as ContractLabels, Nodes, Request};
 use crate::plugin::contract::types::{Range, Span};
 use crate::resources::{Labels, Text, node_key};
 use crate::types::{AsNumber, Family, KeyPattern, Name};
@@ -75,10 +76,10 @@ impl Default for Question {
         Self {
             request: Request {
                 text: String::new(),
-                nodes: Vec::new(),
-                labels: Vec::new(),
+                nodes: Nodes::default(),
+                labels: ContractLabels::default(),
                 this_node: None,
-                candidates: Vec::new(),
+                candidates: Candidates::default(),
                 names: Vec::new(),
                 mesh: false,
             },
@@ -246,7 +247,7 @@ impl Question {
         for (place, (name, node)) in self.nodes.iter().enumerate() {
             let span = request::span(&mut request.text, name.as_str());
             let labels = self.labels.write(name, node.labels(), &mut request.text, &mut request.labels);
-            request.nodes.push(contract_node(span, labels, node, cluster));
+            request.nodes.push(&contract_node(span, labels, node, cluster));
             places.insert(name.as_str(), request::number(place));
         }
         let own_as = Family::ALL.map(|family| request::own_as(cluster, family));
@@ -256,7 +257,7 @@ impl Question {
             let own_as = own_as[entry.family.index()];
             let peering = request::peering(peer, own_as, &mut request.text, &mut request.names);
             let node = peer.origin.remote_node.as_ref().and_then(|name| places.get(name.as_str()));
-            request.candidates.push(Candidate { peering, node: node.copied() });
+            request.candidates.push(&peering, node.copied());
         }
         self.place_this();
         self.laid_out = self.sizes();
@@ -281,30 +282,28 @@ impl Question {
             (Ok(place), Some(new)) => {
                 let old = std::mem::replace(&mut self.nodes[place].1, new.clone());
                 let request = &mut self.request;
-                let kept = &request.nodes[place];
+                let Some(kept) = request.nodes.get(place) else { return };
                 let same = self.labels.same(name, old.labels(), new.labels());
                 let labels = match same {
                     true => kept.labels,
                     false => self.labels.write(name, new.labels(), &mut request.text, &mut request.labels),
                 };
                 let node = contract_node(kept.name, labels, new, cluster);
-                update.different |= !same || node != *kept;
-                request.nodes[place] = node;
+                update.different |= !same || node != kept;
+                request.nodes.set(place, &node);
             }
             (Err(place), Some(new)) => {
                 let request = &mut self.request;
                 let span = request::span(&mut request.text, name.as_str());
                 let labels = self.labels.write(name, new.labels(), &mut request.text, &mut request.labels);
-                request.nodes.insert(place, contract_node(span, labels, new, cluster));
+                request.nodes.insert(place, &contract_node(span, labels, new, cluster));
                 self.nodes.insert(place, (name.clone(), new.clone()));
                 let at = request::number(place);
-                for (candidate, entry) in request.candidates.iter_mut().zip(&self.entries) {
-                    candidate.node = match candidate.node {
-                        Some(other) if other >= at => Some(other + 1),
-                        None if remote(entry) == Some(name) => Some(at),
-                        other => other,
-                    };
-                }
+                request.candidates.place_nodes(|candidate, node| match node {
+                    Some(other) if other >= at => Some(other + 1),
+                    None if remote(&self.entries[candidate]) == Some(name) => Some(at),
+                    other => other,
+                });
                 self.place_this();
                 update.different = true;
             }
@@ -312,13 +311,11 @@ impl Question {
                 self.request.nodes.remove(place);
                 self.nodes.remove(place);
                 let at = request::number(place);
-                for candidate in &mut self.request.candidates {
-                    candidate.node = match candidate.node {
-                        Some(other) if other == at => None,
-                        Some(other) if other > at => Some(other - 1),
-                        other => other,
-                    };
-                }
+                self.request.candidates.place_nodes(|_, node| match node {
+                    Some(other) if other == at => None,
+                    Some(other) if other > at => Some(other - 1),
+                    other => other,
+                });
                 self.place_this();
                 update.different = true;
             }
@@ -334,7 +331,7 @@ impl Question {
             let request = &mut question.request;
             let own_as = own_as.unwrap_or(AsNumber::DEFAULT);
             let peering = request::peering(peer, own_as, &mut request.text, &mut request.names);
-            Candidate { peering, node: node.map(request::number) }
+            (peering, node.map(request::number))
         };
         let new = new.and_then(|item| Some((item, peer(item)?)));
         match (place, new) {
@@ -345,14 +342,14 @@ impl Question {
                 entry.stale = true;
                 update.touched = true;
                 if !peer(&old).is_some_and(|old| request::same_peering(old, new)) {
-                    let candidate = candidate(self, new);
-                    self.request.candidates[place] = candidate;
+                    let (peering, node) = candidate(self, new);
+                    self.request.candidates.set(place, &peering, node);
                     update.different = true;
                 }
             }
             (Err(place), Some((item, new))) => {
-                let candidate = candidate(self, new);
-                self.request.candidates.insert(place, candidate);
+                let (peering, node) = candidate(self, new);
+                self.request.candidates.insert(place, &peering, node);
                 let entry = Entry {
                     family,
                     key: key.clone(),
@@ -445,17 +442,16 @@ impl LabelRights {
     }
 
     /// Writes the labels that may be read.
-    fn write(&mut self, node: &Name, labels: &Labels, text: &mut String, list: &mut Vec<Label>) -> Range {
+    fn write(&mut self, node: &Name, labels: &Labels, text: &mut String, list: &mut ContractLabels) -> Range {
         let readable = self.readable(node, labels);
         if let Some(written) = self.written.get(&readable) {
             return *written;
         }
         let start = request::number(list.len());
-        let label = |(key, value): &(Text, Text)| {
+        for (key, value) in &readable {
             let key = request::span(text, key);
-            Label { key, value: request::span(text, value) }
-        };
-        list.extend(readable.iter().map(label));
+            list.push(&Label { key, value: request::span(text, value) });
+        }
         let range = Range { start, count: request::number(readable.len()) };
         self.written.insert(readable, range);
         range

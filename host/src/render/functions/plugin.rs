@@ -124,13 +124,13 @@ impl HelperDef for PluginCall {
             .into());
         }
         let mut now = self.calls.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = now.calls.clone();
-        let calls =
-            calls.ok_or_else(|| fail(format!("{name}: its plugin is not there in this rendering")))?;
+        let Now { calls: Some(calls), reads } = &mut *now else {
+            return Err(fail(format!("{name}: its plugin is not there in this rendering")).into());
+        };
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = calls.call(*plugin, *index, &arguments).map_err(|error| fail(error.to_string()))?;
         if !asked.reads.is_empty() {
-            now.reads.extend(asked.reads);
+            reads.extend(asked.reads);
         }
         Ok(ScopedJson::Derived(asked.answer))
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -77,10 +77,34 @@ impl Access {
 
     /// Asks for a path and waits until the answer begins, no longer than a time.
     pub(super) async fn get(&self, path: &str, at_most: Duration) -> Result<Response<Body>, Failure> {
-        let request = Request::get(path)
+        let request = Request::get(path).header(header::ACCEPT, "application/json").body(Body::empty());
+        self.answer(request, at_most).await
+    }
+
+    /// Sends something, and reads the answer.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        r#type: &str,
+        body: Vec<u8>,
+        at_most: Duration,
+    ) -> Result<Vec<u8>, Failure> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(header::ACCEPT, "application/json")
-            .body(Body::empty())
-            .map_err(|error| Failure::from_error(&error))?;
+            .header(header::CONTENT_TYPE, r#type)
+            .body(Body::from(body));
+        whole(self.answer(request, at_most).await?, at_most).await
+    }
+
+    async fn answer(
+        &self,
+        request: http::Result<Request<Body>>,
+        at_most: Duration,
+    ) -> Result<Response<Body>, Failure> {
+        let request = request.map_err(|error| Failure::from_error(&error))?;
         let client = self.client()?;
         let answer = match tokio::time::timeout(at_most, client.send(request)).await {
             Ok(answer) => answer.map_err(|error| Failure::from_error(&error))?,
@@ -105,13 +129,7 @@ impl Access {
         path: &str,
         at_most: Duration,
     ) -> Result<Vec<u8>, Failure> {
-        const MAX: usize = 16 << 20;
-        let body = Limited::new(self.get(path, at_most).await?.into_body(), MAX).collect();
-        match tokio::time::timeout(at_most, body).await {
-            Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-            Ok(Err(error)) => Err(Failure::from_error(&*error)),
-            Err(_) => Err(Failure::Broken("the answer does not end".to_owned())),
-        }
+        whole(self.get(path, at_most).await?, at_most).await
     }
 
     /// Reads address and credentials again if others could help: tokens are replaced, and certificates. What cannot be
@@ -136,6 +154,17 @@ impl Access {
             }
             Err(error) => tracing::warn!("{error}"),
         }
+    }
+}
+
+/// All of an answer that is small.
+async fn whole(answer: Response<Body>, at_most: Duration) -> Result<Vec<u8>, Failure> {
+    const MAX: usize = 16 << 20;
+    let body = Limited::new(answer.into_body(), MAX).collect();
+    match tokio::time::timeout(at_most, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(error)) => Err(Failure::from_error(&*error)),
+        Err(_) => Err(Failure::Broken("the answer does not end".to_owned())),
     }
 }
 

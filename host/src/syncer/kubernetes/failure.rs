@@ -98,6 +98,11 @@ impl Failure {
         self.code() == 404
     }
 
+    /// The object is there already, or is another than it was thought to be.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.code() == 409
+    }
+
     /// The permission is missing.
     pub(super) fn is_forbidden(&self) -> bool {
         self.code() == 403

@@ -7,6 +7,7 @@ use super::stream::Note;
 use crate::engine::Event;
 use crate::resources::ObjectKey;
 use crate::syncer::Update;
+use crate::types::Pool;
 
 /// What the streams of a source have told, and what of it was passed on.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Merge<I> {
     /// What was told last: in sync, or why not.
     standing: Option<Result<(), String>>,
     problems: Vec<String>,
+    /// Namespaces.
+    texts: Pool,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +47,7 @@ impl<I: Ord + Clone> Merge<I> {
     /// A source with these streams.
     pub(super) fn new(streams: impl IntoIterator<Item = I>) -> Self {
         let streams = streams.into_iter().map(|id| (id, State::default())).collect();
-        Self { streams, standing: None, problems: Vec::new() }
+        Self { streams, standing: None, problems: Vec::new(), texts: Pool::default() }
     }
 
     /// The streams.
@@ -100,7 +103,9 @@ impl<I: Ord + Clone> Merge<I> {
 
     fn change(&mut self, id: &I, change: Change) -> Vec<Update> {
         match change {
-            Change::There(parsed, version) => {
+            Change::There(mut parsed, version) => {
+                parsed.key.namespace =
+                    parsed.key.namespace.take().map(|namespace| namespace.pooled(&mut self.texts));
                 // While an object moves from one stream to another, the former one may still be behind.
                 let newest = self.streams.iter().filter(|(other, _)| *other != id);
                 let newest =

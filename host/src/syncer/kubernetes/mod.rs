@@ -16,6 +16,7 @@
 
 mod access;
 mod collection;
+mod events;
 mod failure;
 mod groups;
 mod list;
@@ -37,13 +38,14 @@ use source::{Collections, Secrets};
 use stream::Shared;
 
 pub use access::{Access, AccessError, Place};
+pub use events::Events;
 pub use groups::CalicoGroup;
 pub(super) use object::Pruned;
 pub use pace::Pace;
 pub(super) use pace::{Backoff, chance};
 pub use probe::probe;
 
-/// The sources of a node, one for each kind that is read.
+/// The sources of a node, one for each kind that is read, and what brings its notices into the cluster.
 ///
 /// `group` is the group that Calico's objects are in if it is not to be found out (`CALICO_API_GROUP`). The last source
 /// reads the Secrets that [`super::Updates::secrets`] names, and no others.
@@ -52,7 +54,7 @@ pub fn sources(
     settings: &Settings,
     group: Option<CalicoGroup>,
     pace: Pace,
-) -> Vec<Box<dyn Syncer>> {
+) -> (Vec<Box<dyn Syncer>>, Events) {
     let whole = [Kind::KubeNode, Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
     let mut collections: Vec<Vec<Collection>> =
         whole.into_iter().map(|kind| vec![Collection::all(kind)]).collect();
@@ -63,8 +65,13 @@ pub fn sources(
 }
 
 /// The sources of what is in no other datastore: Services, EndpointSlices, and Secrets as above.
-pub fn sources_beside(access: Access, settings: &Settings, pace: Pace) -> Vec<Box<dyn Syncer>> {
-    of(access, settings, None, pace, Vec::new())
+pub fn sources_beside(
+    access: Access,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    pace: Pace,
+) -> (Vec<Box<dyn Syncer>>, Events) {
+    of(access, settings, group, pace, Vec::new())
 }
 
 fn of(
@@ -73,7 +80,7 @@ fn of(
     group: Option<CalicoGroup>,
     pace: Pace,
     mut collections: Vec<Vec<Collection>>,
-) -> Vec<Box<dyn Syncer>> {
+) -> (Vec<Box<dyn Syncer>>, Events) {
     let defaults = settings.defaults();
     let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
     collections.extend([Kind::Service, Kind::EndpointSlice].map(|kind| vec![Collection::all(kind)]));
@@ -81,6 +88,6 @@ fn of(
         Box::new(Collections::new(shared.clone(), collections))
     };
     let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(source).collect();
-    sources.push(Box::new(Secrets::new(shared, settings.secret_namespace.clone())));
-    sources
+    sources.push(Box::new(Secrets::new(shared.clone(), settings.secret_namespace.clone())));
+    (sources, Events::new(shared, settings.kubernetes_node.parse().unwrap_or_else(|_| settings.node.clone())))
 }

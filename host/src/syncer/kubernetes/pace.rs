@@ -12,6 +12,8 @@ pub struct Pace {
     pub longest_wait: Duration,
     /// What a new list after a lost history waits at most, by chance, so that not all nodes ask at once; 1 s.
     pub spread: Duration,
+    /// Within which time the nodes tell an Event that they all have reason to tell, each by chance; 30 s.
+    pub events: Duration,
     /// How long a source that was in sync may be without a connection before it says so; 5 s.
     pub grace: Duration,
     /// How long the absence of a kind that was there must last before its objects count as gone; 10 s.
@@ -35,6 +37,7 @@ impl Default for Pace {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
             spread: Duration::from_secs(1),
+            events: Duration::from_secs(30),
             grace: Duration::from_secs(5),
             vanished: Duration::from_secs(10),
             answer: Duration::from_secs(65),

@@ -249,11 +249,11 @@ mod tests {
 
     #[test]
     fn blocks_have_the_key_for_their_place() {
-        let key = "/calico/ipam/v2/host/node-a/ipv6/block/fd10::6d15:74ba-122";
+        let key = "/calico/ipam/v2/host/node-a/ipv6/block/fd10::6d15:7480-122";
         let parsed = found(key, r#"{"state":"pendingDeletion","deleted":false}"#);
-        assert_eq!(parsed.key.name.as_str(), "node-a-fd10--6d15-74ba-122");
+        assert_eq!(parsed.key.name.as_str(), "node-a-fd10--6d15-7480-122");
         let Ok(Resource::BlockAffinity(block)) = parsed.resource else { panic!("a block") };
-        assert_eq!((block.node.as_str(), block.cidr.to_string().as_str()), ("node-a", "fd10::6d15:74ba/122"));
+        assert_eq!((block.node.as_str(), block.cidr.to_string().as_str()), ("node-a", "fd10::6d15:7480/122"));
         assert_eq!(block.state.as_str(), "pendingDeletion");
         let gone = found(key, r#"{"state":"confirmed","deleted":true}"#);
         assert!(matches!(gone.resource, Ok(Resource::BlockAffinity(block)) if block.deleted));

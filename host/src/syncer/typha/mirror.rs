@@ -23,8 +23,7 @@ pub(super) struct Mirror {
     defaults: Defaults,
     hasher: RandomState,
     known: BTreeMap<Box<str>, Known>,
-    /// What is to be passed on; an object that is gone is none.
-    pending: BTreeMap<ObjectKey, Option<Box<Parsed>>>,
+    pending: BTreeMap<ObjectKey, Pending>,
     /// Keys whose object cannot even be named, and why.
     nameless: BTreeMap<Box<str>, String>,
     /// The connections so far.
@@ -34,6 +33,14 @@ pub(super) struct Mirror {
     was_in_sync: bool,
     told_standing: Option<Result<(), String>>,
     told_problems: Vec<String>,
+}
+
+/// What is to be passed on of an object.
+struct Pending {
+    /// None if it is gone.
+    object: Option<Box<Parsed>>,
+    /// Nothing was ever passed on of it.
+    is_new: bool,
 }
 
 /// What is known of a key.
@@ -107,11 +114,13 @@ impl Mirror {
                 return;
             }
         }
+        let was_there = self.known.get(key).is_some_and(|known| known.object.is_some());
         let object = match keys::read(key, value, &self.defaults) {
             Found::Object(parsed) => {
                 let object = parsed.key.clone();
                 self.nameless.remove(key);
-                self.pending.insert(object.clone(), Some(parsed));
+                let is_new = self.pending.get(&object).map_or(!was_there, |pending| pending.is_new);
+                self.pending.insert(object.clone(), Pending { object: Some(parsed), is_new });
                 Some(object)
             }
             Found::Nameless(reason) => {
@@ -126,7 +135,12 @@ impl Mirror {
     fn remove(&mut self, key: &str) {
         self.nameless.remove(key);
         if let Some(Known { object: Some(object), .. }) = self.known.remove(key) {
-            self.pending.insert(object, None);
+            // What nobody has heard of need not be taken back.
+            if self.pending.get(&object).is_some_and(|pending| pending.is_new) {
+                self.pending.remove(&object);
+            } else {
+                self.pending.insert(object, Pending { object: None, is_new: false });
+            }
         }
     }
 
@@ -152,9 +166,9 @@ impl Mirror {
         let mut updates = Vec::new();
         if self.in_sync || !self.was_in_sync {
             while updates.len() < TOLD_AT_ONCE
-                && let Some((key, object)) = self.pending.pop_first()
+                && let Some((key, pending)) = self.pending.pop_first()
             {
-                updates.push(Update::Event(match object {
+                updates.push(Update::Event(match pending.object {
                     Some(parsed) => Event::Upsert(*parsed),
                     None => Event::Delete(key),
                 }));

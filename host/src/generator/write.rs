@@ -2,7 +2,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::{ClusterSpec, manifest, yaml};
+use super::{ClusterSpec, manifest, yaml};
 
 /// Writes the cluster as one `kind: List` in YAML, as `kubectl get -o yaml` prints it, without holding it in memory.
 ///

@@ -1,8 +1,8 @@
-use tailorbird::resources::{BlockState, Labels, ObjectKey, Resource, TrafficPolicy};
-use tailorbird::types::{Family, Port, Seconds};
+use crate::resources::{BlockState, Labels, ObjectKey, Resource, TrafficPolicy};
+use crate::types::{Family, Port, Seconds};
 
-use crate::ClusterSpec;
-use crate::objects::{filter, key, value, value_of};
+use super::ClusterSpec;
+use super::objects::{filter_of, key, value, value_of};
 
 /// One object of a cluster that changes. An index counts the objects of the kind; for pools and blocks, IPv4's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl ClusterSpec {
                 if round > 0 {
                     changed.v4.export.first_mut()?.priority = Some(value_of(3000 + round % 1000));
                 }
-                Resource::BgpFilter(filter(changed.name, changed.v4, changed.v6))
+                Resource::BgpFilter(filter_of(changed.name, changed.v4, changed.v6))
             }
             Change::Service(i) => {
                 let mut service = self.service(within(i, self.services)?);

@@ -8,9 +8,15 @@ use serde_json::Value;
 const WIDTH: usize = 80;
 
 /// Writes `value` as an item of a list that stands at the left edge.
-pub(crate) fn write_item(out: &mut impl Write, value: &Value) -> io::Result<()> {
+pub(super) fn write_item(out: &mut impl Write, value: &Value) -> io::Result<()> {
     out.write_all(b"- ")?;
     write_node(out, value, 2, true)
+}
+
+/// Writes `value`, which is an object, as a document of its own.
+pub(super) fn write_document(out: &mut impl Write, value: &Value) -> io::Result<()> {
+    out.write_all(b"---\n")?;
+    write_node(out, value, 0, false)
 }
 
 /// Writes a value. `inline` says that the cursor stands behind a `- ` already, at the indentation of the value.

@@ -1,16 +1,16 @@
 use std::net::IpAddr;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Value, json};
-use tailorbird::resources::{
+use crate::resources::{
     Action, BgpConfiguration, BgpFilter, BgpPeer, BlockAffinity, CommunityRef, EncapMode, EndpointSlice,
     FilterRules, IpPool, KubeNode, LogSeverity, MatchOperator, Operation, PeerType, ProgramClusterRoutes,
     RemoteEnd, Resource, Rule, RuleSource, Scope, Secret, Service, TrafficPolicy,
 };
-use tailorbird::types::{AsNumber, Family, InterfaceAddress, SecretKeyRef};
+use crate::types::{AsNumber, Family, InterfaceAddress, SecretKeyRef};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
 
-use crate::random::Random;
+use super::random::Random;
 
 /// The manifest of an object, with the bulk that a real API server's answer has; none for Calico's own Nodes and for
 /// status files of workloads, which generated clusters do not have.
@@ -176,7 +176,7 @@ fn hex(random: &mut Random, len: usize) -> String {
 }
 
 fn configuration_spec(x: &BgpConfiguration) -> Value {
-    let cidrs = |prefixes: &[_]| list(prefixes, |cidr: &tailorbird::types::Prefix| json!({"cidr": cidr}));
+    let cidrs = |prefixes: &[_]| list(prefixes, |cidr: &crate::types::Prefix| json!({"cidr": cidr}));
     let community = |community: &CommunityRef| match community {
         CommunityRef::Value(value) => Value::from(value.to_api()),
         CommunityRef::Named(name) => Value::from(&**name),
@@ -265,7 +265,7 @@ fn peer_spec(x: &BgpPeer) -> Value {
 }
 
 /// A BGPFilter's `spec`.
-pub(crate) fn filter_spec(v4: &FilterRules, v6: &FilterRules) -> Value {
+pub(super) fn filter_spec(v4: &FilterRules, v6: &FilterRules) -> Value {
     object([
         ("exportV4", list(&v4.export, rule)),
         ("exportV6", list(&v6.export, rule)),

@@ -3,21 +3,24 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use ipnet::IpNet;
-use tailorbird::resources::{
+use crate::resources::{
     Action, Advertisement, BgpConfiguration, BgpFilter, BgpPeer, BlockAffinity, BlockState, CidrMatch,
     CommunityRef, EncapMode, EndpointSlice, FilterRules, IpPool, Kind, KubeNode, Labels, LogSeverity,
     MatchOperator, NamedCommunity, NextHopMode, NodeBgp, ObjectKey, Operation, PeerType,
     ProgramClusterRoutes, RemoteEnd, Resource, Rule, RuleSource, Scope, Secret, Service, SliceEndpoint,
     TrafficPolicy,
 };
-use tailorbird::types::{AsNumber, Community, Family, Name, Prefix, Priority, Seconds, SecretKeyRef};
+use crate::types::{AsNumber, Community, Family, Name, Prefix, Priority, Seconds, SecretKeyRef};
+use ipnet::IpNet;
 
-use crate::manifest::filter_spec;
-use crate::random::Random;
-use crate::{ClusterSpec, Topology};
+use super::manifest::filter_spec;
+use super::random::Random;
+use super::{ClusterSpec, Topology};
 
 const DIGITS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// Namespaces that Services take turns in.
+const NAMESPACES: u32 = 50;
+
 const SECRET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_.";
 
 /// Parses a text that was generated to be a value of the type.
@@ -25,13 +28,13 @@ const SECRET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz2345678
 /// # Panics
 ///
 /// When it is none, which is a mistake in the generator.
-pub(crate) fn value<T: FromStr<Err: Debug>>(text: impl AsRef<str>) -> T {
+pub(super) fn value<T: FromStr<Err: Debug>>(text: impl AsRef<str>) -> T {
     let text = text.as_ref();
     text.parse().unwrap_or_else(|error| panic!("generated {text:?}: {error:?}"))
 }
 
 /// Which object a resource is.
-pub(crate) fn key(resource: &Resource) -> ObjectKey {
+pub(super) fn key(resource: &Resource) -> ObjectKey {
     let global = |kind, name: &Name| ObjectKey::global(kind, name.clone());
     let in_namespace = |kind, namespace: &Name, name: &Name| ObjectKey {
         kind,
@@ -107,7 +110,7 @@ impl ClusterSpec {
         self.zone_of(node) * self.racks_per_zone + self.rack_of(node)
     }
 
-    pub(crate) fn rack_name(&self, zone: u32, rack: u32) -> String {
+    pub(super) fn rack_name(&self, zone: u32, rack: u32) -> String {
         format!("zone-{zone}-rack-{rack:02}")
     }
 
@@ -120,7 +123,7 @@ impl ClusterSpec {
     }
 
     /// The addresses of a node. A node that moved has an address in the upper half of its rack's networks.
-    pub(crate) fn node_addresses(&self, node: u32, moved: bool) -> (Ipv4Addr, Ipv6Addr) {
+    pub(super) fn node_addresses(&self, node: u32, moved: bool) -> (Ipv4Addr, Ipv6Addr) {
         let rack = self.rack_number(node);
         let host = node / self.racks() + 10 + if moved { 512 } else { 0 };
         let v4 = u32::from(Ipv4Addr::new(172, 16, 0, 0)) + rack * 1024 + host;
@@ -128,7 +131,7 @@ impl ClusterSpec {
         (v4.into(), v6)
     }
 
-    pub(crate) fn node(&self, i: u32) -> KubeNode {
+    pub(super) fn node(&self, i: u32) -> KubeNode {
         let name = self.node_name(i);
         let zone = self.zone_of(i);
         let (v4, v6) = self.node_addresses(i, false);
@@ -187,7 +190,7 @@ impl ClusterSpec {
         std::iter::once(self.configuration()).chain((1..self.nodes).step_by(1000).map(node))
     }
 
-    pub(crate) fn configuration(&self) -> BgpConfiguration {
+    pub(super) fn configuration(&self) -> BgpConfiguration {
         let mesh = self.topology == Topology::Mesh;
         let cidrs = |v4: &str, v6: &str| {
             let texts = [v4, v6];
@@ -226,11 +229,11 @@ impl ClusterSpec {
             .then(|| SecretKeyRef { name: secret_name(i % self.secrets), key: "password".into() })
     }
 
-    pub(crate) fn secret(&self, i: u32) -> Secret {
+    pub(super) fn secret(&self, i: u32) -> Secret {
         self.secret_in_round(i, 0)
     }
 
-    pub(crate) fn secret_in_round(&self, i: u32, round: u32) -> Secret {
+    pub(super) fn secret_in_round(&self, i: u32, round: u32) -> Secret {
         let mut random = Random::of(self.seed ^ u64::from(round) << 32, "secret", i);
         let password = value(random.text(24, SECRET));
         Secret {
@@ -240,7 +243,7 @@ impl ClusterSpec {
         }
     }
 
-    pub(crate) fn pool(&self, family: Family, i: u32) -> IpPool {
+    pub(super) fn pool(&self, family: Family, i: u32) -> IpPool {
         let (mut ipip, mut vxlan) = (EncapMode::Never, EncapMode::Never);
         match (family, i % 4) {
             (Family::V4, 1) => ipip = EncapMode::CrossSubnet,
@@ -290,7 +293,7 @@ impl ClusterSpec {
         }
     }
 
-    pub(crate) fn block(&self, family: Family, i: u32) -> BlockAffinity {
+    pub(super) fn block(&self, family: Family, i: u32) -> BlockAffinity {
         let node = self.node_name(i / self.blocks_per_node);
         let cidr = self.block_cidr(family, i);
         let mut random = Random::of(self.seed, "block", i * 2 + family.index() as u32);
@@ -309,7 +312,7 @@ impl ClusterSpec {
         }
     }
 
-    pub(crate) fn filter(&self, i: u32) -> BgpFilter {
+    pub(super) fn filter(&self, i: u32) -> BgpFilter {
         let mut random = Random::of(self.seed, "filter", i);
         let mut rules = |family| {
             let mut some =
@@ -318,7 +321,7 @@ impl ClusterSpec {
         };
         let v4 = rules(Family::V4);
         let v6 = if self.dual_stack { rules(Family::V6) } else { FilterRules::default() };
-        filter(filter_name(i), v4, v6)
+        filter_of(filter_name(i), v4, v6)
     }
 
     /// The peers that the topology needs.
@@ -359,6 +362,7 @@ impl ClusterSpec {
                     scope: Scope::Selector(format!("rack == '{name}'").into()),
                     remote: Some(RemoteEnd::Address(value(address.to_string()))),
                     as_number: Some(self.rack_as(rack)),
+                    filters: if self.filters > 0 { vec![filter_name(rack % self.filters)] } else { vec![] },
                     password: self.password(rack),
                     ..empty_peer(value(format!("{name}-switch-v{}", family.digit())))
                 }
@@ -368,7 +372,7 @@ impl ClusterSpec {
     }
 
     /// A peer outside the cluster: of all nodes, of a zone, of a rack, or of one node.
-    pub(crate) fn peer(&self, i: u32) -> BgpPeer {
+    pub(super) fn peer(&self, i: u32) -> BgpPeer {
         let mut random = Random::of(self.seed, "peer", i);
         let node = random.below(self.nodes);
         let zone = self.zone_of(node);
@@ -409,7 +413,7 @@ impl ClusterSpec {
         }
     }
 
-    pub(crate) fn service(&self, i: u32) -> Service {
+    pub(super) fn service(&self, i: u32) -> Service {
         let mut random = Random::of(self.seed, "service", i);
         let is_load_balancer = i.is_multiple_of(5);
         let headless = !is_load_balancer && random.one_in(20);
@@ -448,7 +452,7 @@ impl ClusterSpec {
         }
     }
 
-    pub(crate) fn slice(&self, i: u32) -> EndpointSlice {
+    pub(super) fn slice(&self, i: u32) -> EndpointSlice {
         let mut random = Random::of(self.seed, "slice", i);
         let service = i / self.slices_per_service;
         let ipv6 = i % self.slices_per_service % 2 == 1 && self.service(service).ipv6;
@@ -482,7 +486,12 @@ fn net(address: IpAddr, len: u8) -> Prefix {
 }
 
 fn namespace(service: u32) -> Name {
-    value(format!("team-{:02}", service % 50))
+    value(format!("team-{:02}", service % NAMESPACES))
+}
+
+/// The namespaces that objects are in and that a new cluster does not have.
+pub(super) fn namespaces(spec: &ClusterSpec) -> impl Iterator<Item = Name> {
+    (0..spec.services.min(NAMESPACES)).map(namespace)
 }
 
 fn service_name(i: u32) -> Name {
@@ -503,7 +512,7 @@ fn filter_name(i: u32) -> Name {
 }
 
 /// A filter with these rules, and their JSON.
-pub(crate) fn filter(name: Name, v4: FilterRules, v6: FilterRules) -> BgpFilter {
+pub fn filter_of(name: Name, v4: FilterRules, v6: FilterRules) -> BgpFilter {
     let spec = filter_spec(&v4, &v6);
     let json = format!(
         r#"{{"kind":"BGPFilter","apiVersion":"projectcalico.org/v3","metadata":{{"name":"{name}"}},"spec":{spec}}}"#
@@ -534,7 +543,9 @@ fn rule(random: &mut Random, family: Family) -> Rule {
         };
         let operator = operators[random.below(operators.len() as u32) as usize];
         let min = cidr.length() + random.below(4) as u8;
-        let length = random.one_in(4).then_some((Some(min), Some(min + 8)));
+        // A prefix that must be the same one has a length already.
+        let takes_length = matches!(operator, MatchOperator::In | MatchOperator::NotIn);
+        let length = (random.one_in(4) && takes_length).then_some((Some(min), Some(min + 8)));
         CidrMatch { cidr, operator, length }
     });
     let operations = match action {
@@ -563,7 +574,7 @@ fn rule(random: &mut Random, family: Family) -> Rule {
 }
 
 /// A priority that was generated to be in range; the normal one otherwise.
-pub(crate) fn value_of(priority: u32) -> Priority {
+pub(super) fn value_of(priority: u32) -> Priority {
     Priority::new(priority.into()).unwrap_or(Priority::NORMAL)
 }
 

@@ -1,0 +1,258 @@
+//! `tailorbird bench change`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::scene::{Disk, RunArgs, Scene, SceneArgs, failed, put, texts};
+use super::table::{Row, percent, ratio, sentences, table};
+use crate::cli::output::{self, Exit, Format, Progress};
+use crate::engine::{Event, Work};
+use crate::measure::{Kind, MeasuredNode, Step, Times, Turn, Turns, shown};
+use crate::render::Stats;
+
+/// How many objects are tried until one is found whose change reaches a file.
+const TRIED: usize = 200;
+
+const HELP: &str = "\
+Each kind of change is done to one object in memory and taken back, by turns: the first object that reaches a file of this node, as far
+as one is found among 200. The floor is what the disk alone takes for the files that change. Nothing outside the folder of --disk is
+written to, and nothing is checked. Exit codes: 0 measured; 1 could not be; 3 measured, but objects were left out.";
+
+/// Arguments of `bench change`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    #[command(flatten)]
+    scene: SceneArgs,
+    #[command(flatten)]
+    runs: RunArgs,
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// One kind of change, measured.
+struct Measured {
+    what: String,
+    object: Option<String>,
+    engine: Times,
+    policy: Times,
+    render: Times,
+    put: Times,
+    whole: Times,
+    floor: Times,
+    bytes: usize,
+    work: Work,
+    stats: Stats,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let scene = Scene::load(&args.scene)?;
+    let mut disk = args.runs.disk()?;
+    let progress = Progress::new("rendering");
+    let mut place = Place { scene: &scene, disk: &mut disk, folder: PathBuf::new() };
+    place.folder = place.disk.fresh()?;
+    let mut node = scene.fresh()?;
+    let cold = node.step(scene.events()).map_err(failed)?;
+    place.put(cold)?;
+    let objects = scene.objects();
+    let turns = Turns::new(&objects, scene.node());
+    let (mut measured, mut missing) = (Vec::new(), Vec::new());
+    for kind in Kind::ALL {
+        progress.say(&format!("looking for a {kind} to change"));
+        match find(&mut node, &turns, kind)? {
+            Some(turn) => {
+                let mut one = Measured::new(kind.name(), Some(turn.object.to_string()));
+                for run in 1..=args.runs.runs {
+                    progress.say(&format!("changing a {kind}, {run} of {}", args.runs.runs));
+                    let event = if run % 2 == 1 { turn.there.clone() } else { turn.back.clone() };
+                    one.take(&mut node, [event], &mut place)?;
+                }
+                place.put(node.step([turn.back]).map_err(failed)?)?;
+                measured.push(one);
+            }
+            None => missing.push(kind),
+        }
+    }
+    let mut anew = Measured::new("templates, all anew", None);
+    for run in 1..=args.runs.runs {
+        progress.say(&format!("changing the templates, {run} of {}", args.runs.runs));
+        node.put_templates(scene.resources()?);
+        anew.take(&mut node, [], &mut place)?;
+    }
+    measured.push(anew);
+    drop(progress);
+    let slow = slow(&measured, &missing);
+    match args.output {
+        Format::Text => output::print(&to_text(&measured, &slow))?,
+        Format::Json => {
+            let all = json!({
+                "node": scene.node(),
+                "folder": args.runs.folder(),
+                "changes": measured.iter().map(Measured::to_json).collect::<Value>(),
+                "missing": missing.iter().map(|kind| kind.name()).collect::<Value>(),
+                "slow": slow,
+                "reports": scene.cluster.reports_json(),
+            });
+            output::print(&format!("{all:#}\n"))?;
+        }
+    }
+    Ok(scene.cluster.done())
+}
+
+/// The first object whose change reaches a file, else the first whose change reaches the snapshot, else the first. The node is as
+/// it was.
+fn find(node: &mut MeasuredNode, turns: &Turns<'_>, kind: Kind) -> anyhow::Result<Option<Turn>> {
+    let (mut first, mut in_snapshot) = (None, None);
+    for turn in turns.of(kind).take(TRIED) {
+        let before = node.engine().snapshot().revision;
+        let step = node.step([turn.there.clone()]).map_err(failed)?;
+        let differs = node.engine().snapshot().revision != before;
+        node.step([turn.back.clone()]).map_err(failed)?;
+        if step.rendering.files.iter().flatten().any(|file| file.changed) {
+            return Ok(Some(turn));
+        }
+        let place = if differs { &mut in_snapshot } else { &mut first };
+        place.get_or_insert(turn);
+    }
+    Ok(in_snapshot.or(first))
+}
+
+/// Where files are written to.
+struct Place<'a> {
+    scene: &'a Scene<'a>,
+    disk: &'a mut Disk,
+    folder: PathBuf,
+}
+
+impl Place<'_> {
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn put(&self, step: Step) -> anyhow::Result<Duration> {
+        put(&self.scene.groups(step.rendering, self.folder())?)
+    }
+}
+
+impl Measured {
+    fn new(what: &str, object: Option<String>) -> Self {
+        let none = Times::default;
+        Self {
+            what: what.to_owned(),
+            object,
+            engine: none(),
+            policy: none(),
+            render: none(),
+            put: none(),
+            whole: none(),
+            floor: none(),
+            bytes: 0,
+            work: Work::default(),
+            stats: Stats::default(),
+        }
+    }
+
+    fn take<const N: usize>(
+        &mut self,
+        node: &mut MeasuredNode,
+        events: [Event; N],
+        place: &mut Place<'_>,
+    ) -> anyhow::Result<()> {
+        let step = node.step(events).map_err(failed)?;
+        self.engine.push(step.engine);
+        self.policy.push(step.policy);
+        self.render.push(step.render);
+        (self.work, self.stats) = (step.work, step.rendering.stats);
+        let before_disk = step.engine + step.policy + step.render;
+        let texts = texts(&step.rendering);
+        self.bytes = texts.iter().map(Vec::len).sum();
+        let took = place.put(step)?;
+        self.put.push(took);
+        self.whole.push(before_disk + took);
+        if !texts.is_empty() {
+            self.floor.push(place.disk.floor(&texts)?);
+        }
+        Ok(())
+    }
+
+    fn parts(&self) -> [(&'static str, &Times); 4] {
+        [
+            ("the engine", &self.engine),
+            ("what plugins change", &self.policy),
+            ("the templates", &self.render),
+            ("staging and swapping", &self.put),
+        ]
+    }
+
+    fn row(&self) -> Row {
+        let note = match &self.object {
+            Some(object) if self.bytes == 0 => format!("{object}: no file of this node changes"),
+            Some(object) => format!("{object}: {} bytes to write", self.bytes),
+            None => format!("{} bytes to write", self.bytes),
+        };
+        let row = Row::new(self.what.clone(), self.whole.clone()).noting(note);
+        if self.floor.is_empty() { row } else { row.against(&self.floor) }
+    }
+
+    fn to_json(&self) -> Value {
+        let [engine, policy, render, put] =
+            self.parts().map(|(_, times)| Row::new("", times.clone()).to_json());
+        let mut value = self.row().to_json();
+        value["object"] = self.object.clone().into();
+        value["bytes"] = self.bytes.into();
+        value["phases"] = json!({ "engine": engine, "plugins": policy, "templates": render, "files": put });
+        value["work"] = json!({
+            "keys_touched": self.work.keys_touched,
+            "selectors_evaluated": self.work.selectors_evaluated,
+            "peers_computed": self.work.peers_computed,
+            "services_computed": self.work.services_computed,
+            "items_rendered": self.stats.fragments_rendered,
+            "templates_rendered": self.stats.templates_rendered,
+        });
+        value
+    }
+}
+
+/// What is slow, in words.
+fn slow(measured: &[Measured], missing: &[Kind]) -> Vec<String> {
+    let mut said = Vec::new();
+    let slowest = measured.iter().filter(|one| one.object.is_some()).max_by_key(|one| one.whole.median());
+    if let Some(one) = slowest {
+        let whole = one.whole.median();
+        let most = one.parts().into_iter().max_by_key(|(_, times)| times.median());
+        let (part, times) = most.unwrap_or(("nothing", &one.whole));
+        said.push(format!(
+            "The slowest change is that of a {}: {}, of which {} for {part}; {} keys, {} selectors, {} sessions, {} Services and {} items of templates are worked on.",
+            one.what,
+            shown(whole),
+            percent(ratio(times.median(), whole)),
+            one.work.keys_touched,
+            one.work.selectors_evaluated,
+            one.work.peers_computed,
+            one.work.services_computed,
+            one.stats.fragments_rendered,
+        ));
+    }
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().map(|kind| kind.name()).collect();
+        said.push(format!("Not measured, because no object can be changed so: {}.", names.join(", ")));
+    }
+    said
+}
+
+fn to_text(measured: &[Measured], slow: &[String]) -> String {
+    let whole: Vec<Row> = measured.iter().map(Measured::row).collect();
+    let parts = measured.iter().map(|one| {
+        let [engine, policy, render, put] = one.parts().map(|(_, times)| shown(times.median()));
+        format!("{:<20}  {engine:>9}  {policy:>9}  {render:>9}  {put:>9}\n", one.what)
+    });
+    let head = format!(
+        "{:<20}  {:>9}  {:>9}  {:>9}  {:>9}\n",
+        "of that, median", "engine", "plugins", "templates", "files"
+    );
+    [table("change, to files in place", &whole), head, parts.collect(), "\n".to_owned(), sentences(slow)]
+        .concat()
+}

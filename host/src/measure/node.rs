@@ -1,0 +1,168 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::stopwatch::{Called, Stopwatch};
+use crate::engine::{Changes, Engine, Event, Settings, Snapshot, Work};
+use crate::plugin::PluginSet;
+use crate::policy::{Abandoned, CallError, Overlay};
+use crate::render::{RenderError, Renderer, Rendering, Resource, SharedCalls, Text};
+
+/// The engine, the plugins and the templates of one node, put together as a [`Pipeline`](crate::pipeline::Pipeline) does it,
+/// with a clock between them.
+#[derive(Debug)]
+pub struct MeasuredNode {
+    engine: Engine,
+    plugins: PluginSet,
+    overlay: Overlay,
+    renderer: Renderer,
+    snapshot: Option<Snapshot>,
+}
+
+/// One step from events to texts, and what it took.
+#[derive(Debug)]
+pub struct Step {
+    /// The engine: from events to a snapshot.
+    pub engine: Duration,
+    /// What plugins change: the questions, the answers, their checks and what follows.
+    pub policy: Duration,
+    /// The templates, with the functions of plugins that they call.
+    pub render: Duration,
+    /// The calls of plugins, within the two times before.
+    pub calls: BTreeMap<Called, Calls>,
+    /// What the engine did.
+    pub work: Work,
+    /// What was rendered.
+    pub rendering: Rendering,
+}
+
+/// Calls of one export of one plugin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// How many there were.
+    pub calls: usize,
+    /// The items that they were about: peerings and nodes, routes, sessions; one for a function.
+    pub items: usize,
+    /// Their time.
+    pub time: Duration,
+}
+
+/// Why a step gave no texts.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A plugin failed; what is measured then is another work.
+    #[error("{0}")]
+    Plugin(CallError),
+    /// A plugin failed without which nothing may be rendered.
+    #[error(transparent)]
+    Abandoned(#[from] Abandoned),
+    /// A template failed.
+    #[error(transparent)]
+    Template(#[from] RenderError),
+}
+
+impl MeasuredNode {
+    /// A node that knows no object. The settings say which keys are published; the plugins' own are added.
+    pub fn new(settings: Settings, plugins: PluginSet, resources: Vec<Resource>) -> Self {
+        let engine = Engine::new(Settings { published: plugins.published().into(), ..settings });
+        Self { engine, plugins, overlay: Overlay::new(), renderer: Renderer::new(resources), snapshot: None }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What was rendered last, as plugins left it.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// Puts other templates in the place of those in use: all is rendered anew by the next step.
+    pub fn put_templates(&mut self, resources: Vec<Resource>) {
+        self.renderer = Renderer::new(resources);
+    }
+
+    /// Puts other plugins, or the same with other settings, in the place of those in use: the next step asks them all.
+    pub fn put_plugins(&mut self, plugins: PluginSet) {
+        self.plugins = plugins;
+    }
+
+    /// Takes events and renders what they change.
+    ///
+    /// # Errors
+    /// [`StepError`].
+    pub fn step(&mut self, events: impl IntoIterator<Item = Event>) -> Result<Step, StepError> {
+        let before = self.engine.work();
+        let begun = Instant::now();
+        let changes = self.engine.apply(events);
+        let engine = begun.elapsed();
+        let work = difference(self.engine.work(), before);
+        let (policy, render, calls, rendering) = self.render(changes)?;
+        if let Some(error) = rendering.files.iter().find_map(|file| file.as_ref().err()) {
+            return Err(error.clone().into());
+        }
+        Ok(Step { engine, policy, render, calls, work, rendering })
+    }
+
+    fn render(
+        &mut self,
+        changes: Changes,
+    ) -> Result<(Duration, Duration, BTreeMap<Called, Calls>, Rendering), StepError> {
+        let begun = Instant::now();
+        let watched = Stopwatch::new(self.plugins.begin(self.engine.snapshot(), begun));
+        let watched = Arc::new(Mutex::new(watched));
+        let mut held = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let derived = self.overlay.derive(self.engine.snapshot(), changes, &mut *held)?;
+        drop(held);
+        let policy = begun.elapsed();
+        if let Some(error) = derived.errors.into_iter().next() {
+            return Err(StepError::Plugin(error));
+        }
+        let begun = Instant::now();
+        self.renderer.note(&derived.changes);
+        let shared: SharedCalls = watched.clone();
+        let rendering = self.renderer.render_with(&derived.snapshot, Some(&shared));
+        let render = begun.elapsed();
+        self.snapshot = Some(derived.snapshot);
+        let calls = watched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok((policy, render, calls, rendering))
+    }
+}
+
+/// The text of a file in one piece, as it is written.
+pub fn assemble(text: &Text) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(text.len());
+    text.chunks().for_each(|chunk| whole.extend_from_slice(chunk.as_bytes()));
+    whole
+}
+
+fn difference(after: Work, before: Work) -> Work {
+    Work {
+        keys_touched: after.keys_touched - before.keys_touched,
+        selectors_evaluated: after.selectors_evaluated - before.selectors_evaluated,
+        peers_computed: after.peers_computed - before.peers_computed,
+        services_computed: after.services_computed - before.services_computed,
+    }
+}
+
+/// What rendering a snapshot with one template alone takes, from nothing.
+///
+/// # Errors
+/// [`StepError::Template`].
+pub fn template_alone(
+    resource: Resource,
+    snapshot: &Snapshot,
+    plugins: &PluginSet,
+) -> Result<(Duration, Rendering), StepError> {
+    let mut renderer = Renderer::new(vec![resource]);
+    let session = Arc::new(Mutex::new(plugins.begin(snapshot, Instant::now())));
+    let shared: SharedCalls = session;
+    let begun = Instant::now();
+    let rendering = renderer.render_with(snapshot, Some(&shared));
+    let time = begun.elapsed();
+    match rendering.files.iter().find_map(|file| file.as_ref().err()) {
+        Some(error) => Err(error.clone().into()),
+        None => Ok((time, rendering)),
+    }
+}
