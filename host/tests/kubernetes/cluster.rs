@@ -21,6 +21,9 @@ pub(crate) const CALICO: [(&str, &str); 5] = [
     ("BlockAffinity", "blockaffinities"),
 ];
 
+/// Kinds of Calico's that only some tests install.
+const MORE: [&str; 2] = ["clusterinformations", "tiers"];
+
 /// The kinds of the API server's own that the tests make objects of: version, kind, plural, whether they have a namespace.
 const BUILT_IN: [(&str, &str, &str, bool); 11] = [
     ("v1", "Node", "nodes", false),
@@ -58,6 +61,9 @@ impl Cluster {
         let client = server.client(ADMIN).await;
         let files = tempfile::tempdir().unwrap();
         let cluster = Self { server, client, files, _turn: turn };
+        for plural in MORE {
+            cluster.uninstall(CalicoGroup::Crd, plural).await;
+        }
         cluster.install(CalicoGroup::Crd).await;
         cluster.wipe().await;
         Some(cluster)

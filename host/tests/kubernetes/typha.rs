@@ -2,16 +2,18 @@
 
 use std::net::UdpSocket;
 use std::path::Path;
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType,
 };
 use serde_json::{Value, json};
 use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cluster::Cluster;
-use crate::follow::{Followed, pace};
+use crate::follow::{Followed, from_files, pace};
 use crate::objects::{self, cluster, node, peer, service, settings};
 use crate::server::{free_ports, skipped};
 use crate::typhas::{Harm, Typha, Wire, config, follow, has_typha};
@@ -268,4 +270,112 @@ async fn a_typha_that_comes_later_is_waited_for() {
     let _typha = Typha::start_at(&api, port, &[]).await;
     followed.until_rendered("it has come", &objects).await;
     followed.stop().await;
+}
+
+/// The program with the environment of a node that has Typha.
+fn program(api: &Cluster, typha: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailorbird"));
+    command.env_clear().env("NODENAME", "worker-1").env("FELIX_TYPHAADDR", typha);
+    command.env("KUBECONFIG", api.files.path().join("kubeconfig"));
+    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", api.files.path());
+    command.env("TAILORBIRD_BIRD_SOCKETS", api.files.path());
+    command.current_dir(api.files.path()).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// How a program ended, and what it said.
+async fn ended(mut command: Command) -> (Option<i32>, String, String) {
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_program_reads_typha_and_says_what_keeps_it_from_there() {
+    let Some((api, objects)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    api.deployed(&["bgp"]).await;
+    let address = typha.address().to_string();
+    let arguments = ["render", "--no-check", "--datastore", "typha", "--out", "out"];
+    let (code, said, errors) = ended(program(&api, &address, &arguments)).await;
+    assert_eq!(code, Some(0), "{said}{errors}");
+    for (file, text) in from_files(&settings(), &objects) {
+        assert_eq!(
+            std::fs::read_to_string(api.files.path().join("out").join(&file)).unwrap(),
+            text,
+            "{file}"
+        );
+    }
+    let get = ["get", "--datastore", "typha", "/calico/v1/ipam"];
+    let (_, direct, _) =
+        ended(program(&api, &address, &["get", "--datastore", "kubernetes", "/calico/v1/ipam"])).await;
+    let (code, said, errors) = ended(program(&api, &address, &get)).await;
+    assert_eq!((code, said), (Some(0), direct), "{errors}");
+
+    let (code, said, errors) = ended(program(&api, &address, &["doctor"])).await;
+    let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{said}{errors}");
+    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{said}");
+    assert!(line("FAILED  bird: ").contains("is BIRD running"), "{said}");
+    assert_eq!((code, line("ok      templates")), (Some(1), "ok      templates: can be used"), "{said}");
+
+    // Nobody is there: it says so, and what to do.
+    drop(typha);
+    let (code, said, _) = ended(program(&api, &address, &["doctor"])).await;
+    let failed = format!("FAILED  typha: connect to {address}: no connection");
+    assert!(code == Some(1) && said.contains(&failed) && said.contains("is Typha running there"), "{said}");
+    let (code, _, errors) = ended(program(&api, "typha", &["doctor"])).await;
+    assert!(code == Some(1), "{errors}");
+}
+
+/// A daemon; it is killed with this value.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended before.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_daemon_follows_typha_where_it_is_configured_and_shows_it() {
+    let Some((api, _)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    api.deployed(&["bgp"]).await;
+    std::fs::create_dir(api.files.path().join("out")).unwrap();
+    let [port] = free_ports();
+    let http = format!("127.0.0.1:{port}");
+    let mut command = program(&api, &typha.address().to_string(), &["run", "--out", "out", "--http", &http]);
+    let _daemon = Daemon(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let status = || async {
+        let mut stream = tokio::net::TcpStream::connect(&http).await.ok()?;
+        stream.write_all(b"GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        serde_json::from_str::<Value>(answer.split_once("\r\n\r\n")?.1).ok()
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let sources = loop {
+        let sources = status().await.map(|mut status| status["sources"].take()).unwrap_or_default();
+        let sources: Vec<(String, bool)> = sources
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|source| (source["name"].as_str().unwrap().to_owned(), source["in_sync"] == true))
+            .collect();
+        if !sources.is_empty() && sources.iter().all(|(_, in_sync)| *in_sync) {
+            break sources;
+        }
+        assert!(Instant::now() < deadline, "not in sync: {sources:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let names: Vec<&str> = sources.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names[..4],
+        ["typha", "kubernetes/services", "kubernetes/endpointslices", "kubernetes/secrets"],
+        "Calico's objects are asked of nobody else: {names:?}"
+    );
+    assert!(!names[4..].iter().any(|name| name.starts_with("kubernetes")), "{names:?}");
 }

@@ -257,10 +257,6 @@ mod tests {
         assert_eq!(block.state.as_str(), "pendingDeletion");
         let gone = found(key, r#"{"state":"confirmed","deleted":true}"#);
         assert!(matches!(gone.resource, Ok(Resource::BlockAffinity(block)) if block.deleted));
-        let empty = found(key, "");
-        assert!(
-            matches!(empty.resource, Ok(Resource::BlockAffinity(block)) if block.state.as_str().is_empty())
-        );
         let bad = found("/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.0", "{}");
         assert!(bad.resource.is_err());
     }
