@@ -252,6 +252,8 @@ impl Routes {
     }
 }
 
+// The type is made from the contract.
+#[allow(clippy::derivable_impls)]
 impl Default for Candidates {
     fn default() -> Self {
         Self { peerings: Peerings::default(), nodes: Vec::new() }
