@@ -22,7 +22,7 @@ pub(super) enum Datastore {
 }
 
 /// A datastore's sources, and who brings notices to users there, if anybody can.
-type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
+pub(super) type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
