@@ -69,6 +69,11 @@ impl Templates {
         let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
         Ok(Self { renderer: Renderer::new(resources), named, unusable })
     }
+
+    /// What is wrong with the resources that cannot be used.
+    pub fn unusable(&self) -> Vec<String> {
+        self.unusable.iter().map(ToString::to_string).collect()
+    }
 }
 
 /// What was rendered.

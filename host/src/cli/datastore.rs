@@ -2,38 +2,54 @@
 
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use tokio::runtime;
 
 use super::output;
 use crate::engine::{Engine, Settings};
-use crate::environment::{self, EnvironmentError};
+use crate::environment::{self, EnvironmentError, Store};
 use crate::notice::Herald;
-use crate::syncer::kubernetes::{self, Access, Pace, Place};
+use crate::syncer::kubernetes::{self, Access, Place};
+use crate::syncer::typha::{self, Typha};
 use crate::syncer::{Syncer, read_once};
-use crate::types::ValueError;
 
 /// Where objects are that are not in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Datastore {
     // What a value says for itself would spread the help of every option over several lines.
     Kubernetes,
+    Typha,
 }
 
-/// A datastore's sources, and who tells in it.
-type Opened = (Vec<Box<dyn Syncer>>, Box<dyn Herald>);
+/// A datastore's sources, and who brings notices to users there, if anybody can.
+pub(super) type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How fast the sources go about it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pace {
+    kubernetes: kubernetes::Pace,
+    typha: typha::Pace,
+}
+
 impl Datastore {
-    /// The datastore that `DATASTORE_TYPE` names; Kubernetes when it names none.
+    /// The datastore that the environment names: Typha where it is configured, else the one that Calico's objects are in.
     pub(super) fn from_environment(lookup: environment::Lookup<'_>) -> Result<Self, EnvironmentError> {
-        let named = environment::value(lookup, "DATASTORE_TYPE", |text| match text {
-            "kubernetes" => Ok(Datastore::Kubernetes),
-            _ => Err(ValueError::new("not a datastore that is read; write `kubernetes`, or leave it unset")),
-        })?;
-        Ok(named.unwrap_or(Datastore::Kubernetes))
+        let store = environment::store(lookup)?;
+        if environment::typha(lookup)?.is_some() {
+            return Ok(Datastore::Typha);
+        }
+        match store {
+            Store::Kubernetes => Ok(Datastore::Kubernetes),
+            Store::Etcd => Err(EnvironmentError {
+                variable: "DATASTORE_TYPE",
+                value: "etcdv3".to_owned(),
+                reason: "etcd is read by way of Typha alone; set FELIX_TYPHAADDR, or `kubernetes` if the objects are there"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// The sources of a node, for a daemon, and who brings its notices to users.
@@ -46,8 +62,8 @@ impl Datastore {
     pub(super) fn read(self, engine: &mut Engine) -> anyhow::Result<Vec<String>> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
-            let (sources, _) = self.open(engine.settings(), pace).await?;
+            let kubernetes = kubernetes::Pace { newest: true, answer: PATIENCE, ..Default::default() };
+            let (sources, _) = self.open(engine.settings(), Pace { kubernetes, ..Pace::default() }).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
             read.map_err(|error| {
@@ -57,10 +73,42 @@ impl Datastore {
     }
 
     async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Opened> {
-        let Datastore::Kubernetes = self;
-        let group = environment::calico_group(&|name| std::env::var(name).ok())?;
-        let access = Access::open(Place::Environment).await?;
-        let (sources, events) = kubernetes::sources(access, settings, group, pace);
-        Ok((sources, Box::new(events)))
+        let lookup = |name: &str| std::env::var(name).ok();
+        let group = environment::calico_group(&lookup)?;
+        match self {
+            Datastore::Kubernetes => {
+                let access = Access::open(Place::Environment).await?;
+                let (sources, events) = kubernetes::sources(access, settings, group, pace.kubernetes);
+                Ok((sources, Some(Box::new(events))))
+            }
+            Datastore::Typha => {
+                let Some(config) = environment::typha(&lookup)? else {
+                    bail!(
+                        "nothing says where Typha is: set FELIX_TYPHAADDR to its host and port, or \
+                         FELIX_TYPHAK8SSERVICENAME to its Service"
+                    );
+                };
+                let is_by_service = matches!(config.at, typha::At::Service { .. });
+                let beside = match Access::open(Place::Environment).await {
+                    Ok(access) => Some(access),
+                    // Nodes without Kubernetes have no Services either.
+                    Err(error) if environment::store(&lookup)? == Store::Etcd && !is_by_service => {
+                        tracing::warn!("{error}: no Services are advertised, and peers have no passwords");
+                        None
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                let finder = match is_by_service {
+                    true => Some(Access::open(Place::Environment).await?),
+                    false => None,
+                };
+                let mut sources: Vec<Box<dyn Syncer>> =
+                    vec![Box::new(Typha::new(config, finder, settings, pace.typha))];
+                let Some(access) = beside else { return Ok((sources, None)) };
+                let (more, events) = kubernetes::sources_beside(access, settings, group, pace.kubernetes);
+                sources.extend(more);
+                Ok((sources, Some(Box::new(events))))
+            }
+        }
     }
 }

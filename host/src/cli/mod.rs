@@ -7,6 +7,7 @@ mod cluster;
 mod completions;
 mod datastore;
 mod diff;
+mod doctor;
 mod explain;
 mod get;
 mod output;
@@ -51,7 +52,16 @@ Environment:
                         a prefix, in place of the serviceClusterIPs of the BGPConfiguration
   CALICO_ENDPOINT_STATUS_PATH_PREFIX
                         the folder that endpoint-status is in; else /var/run/calico
-  DATASTORE_TYPE        where `run` without --objects finds them: kubernetes
+  DATASTORE_TYPE        where Calico's objects are: kubernetes, or etcdv3, which is read by way of Typha
+  FELIX_TYPHAADDR       the host and port of Typha, which `run` without --objects then follows
+  FELIX_TYPHAK8SSERVICENAME, FELIX_TYPHAK8SNAMESPACE
+                        the Service of Typha, in place of the address; its namespace, else kube-system
+  FELIX_TYPHACAFILE, FELIX_TYPHACERTFILE, FELIX_TYPHAKEYFILE
+                        TLS with Typha: the authority, this node's certificate and its key
+  FELIX_TYPHACN, FELIX_TYPHAURISAN
+                        the common name or the URI of Typha's certificate
+  FELIX_TYPHAREADTIMEOUT, FELIX_TYPHAWRITETIMEOUT
+                        in seconds, else 30 and 10. All of these may begin with CONFD_ or CALICO_ as well
   KUBECONFIG            the kubeconfig of the cluster; else the pod's service account, else ~/.kube/config
   CALICO_API_GROUP      the group of Calico's objects, if it is not to be found out
   NAMESPACE             the namespace of the Secrets with passwords; else kube-system
@@ -95,6 +105,8 @@ enum Command {
     Get(get::Args),
     /// Say why a peer, a route, a filter or a node is there or is not
     Explain(explain::Args),
+    /// Try every connection that this node needs, and say what fails and what to do
+    Doctor(doctor::Args),
     /// Ask the running BIRD how it is, have it check a file or reload
     Bird(bird::Args),
     /// Write out the built-in templates
@@ -118,6 +130,7 @@ pub fn main() -> ExitCode {
         Command::Get(args) => get::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, log),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Confirm(args) => run::confirm(&args),
         Command::Bird(args) => bird::run(&args),
         Command::Templates(args) => templates::run(&args),

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 
 use super::LogFormat;
 use super::cluster::TemplateArgs;
-use super::datastore::Datastore;
+use super::datastore::{Datastore, Opened};
 use super::output::{self, Exit};
 use super::plugins::{self, PluginArgs};
 use crate::daemon::LogLevel;
@@ -19,9 +19,8 @@ use crate::daemon::{self, Again, Parts, Settings, Watched};
 use crate::delivery::Destination;
 use crate::engine::{Engine, Settings as EngineSettings};
 use crate::environment;
-use crate::notice::Herald;
 use crate::pipeline::{Pipeline, Templates};
-use crate::syncer::{Files, Syncer, Workloads};
+use crate::syncer::{Files, Workloads};
 use crate::types::Name;
 
 /// Where the daemon answers HTTP unless told otherwise.
@@ -71,14 +70,9 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
-    let mut herald: Option<Box<dyn Herald>> = None;
-    let mut sources: Vec<Box<dyn Syncer>> = match args.objects.is_empty() {
-        true => {
-            let (sources, events) = Datastore::from_environment(&lookup)?.sources(&settings)?;
-            herald = Some(events);
-            sources
-        }
-        false => vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))],
+    let (mut sources, herald): Opened = match args.objects.is_empty() {
+        true => Datastore::from_environment(&lookup)?.sources(&settings)?,
+        false => (vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))], None),
     };
     sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();

@@ -3,6 +3,8 @@
 pub mod files;
 pub mod kubernetes;
 mod once;
+mod step;
+pub mod typha;
 mod watched;
 
 use std::collections::BTreeSet;
@@ -16,6 +18,7 @@ use crate::engine::Event;
 use crate::types::Name;
 
 pub use once::{OutOfSync, read_once};
+pub use step::Step;
 pub use watched::{Files, Workloads};
 
 /// A datastore, or a part of one that can fail alone.

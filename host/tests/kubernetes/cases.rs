@@ -9,6 +9,7 @@ use crate::cluster::Cluster;
 use crate::follow::{Followed, pace};
 use crate::support::cases::{Case, Reference, cases};
 use crate::support::tokens;
+use crate::typhas::{Typha, follow, has_typha};
 
 impl Reference {
     fn is(&self, object: &Value) -> bool {
@@ -82,7 +83,14 @@ enum Outcome {
     NotHeld(String),
 }
 
-async fn try_case(api: &Cluster, case: &Case) -> Outcome {
+/// By which way the objects come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Kubernetes,
+    Typha,
+}
+
+async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>) -> Outcome {
     let name = case.folder.file_name().unwrap().to_str().unwrap();
     let settings = case.settings(&case.file.node.parse().unwrap());
     let status = case.status_folder();
@@ -120,7 +128,13 @@ async fn try_case(api: &Cluster, case: &Case) -> Outcome {
                 let names: Vec<&str> =
                     secrets.map(|secret| secret["metadata"]["name"].as_str().unwrap()).collect();
                 let file = api.deployed(&names).await;
-                let mut new = Followed::start(file, settings.clone(), pace()).await;
+                let mut new = match by {
+                    By::Kubernetes => Followed::start(file, settings.clone(), pace()).await,
+                    By::Typha => {
+                        let typha = typha.insert(Typha::start(api, &[]).await);
+                        follow(typha.config(), file, settings.clone()).await
+                    }
+                };
                 new.load_workloads(&status);
                 none.insert(new)
             }
@@ -147,7 +161,7 @@ async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
     let (mut compared, mut not_held) = (0, Vec::new());
     for case in &cases {
         let Some(api) = Cluster::take().await else { return };
-        match try_case(&api, case).await {
+        match try_case(&api, case, By::Kubernetes, &mut None).await {
             Outcome::Same(files) => compared += files,
             Outcome::NotHeld(reason) => not_held.push(reason),
         }
@@ -158,5 +172,25 @@ async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
         not_held.len(),
         not_held.join("\n")
     );
+    assert!(not_held.len() * 4 <= cases.len(), "too many cases are not tried: {not_held:#?}");
+}
+
+#[tokio::test]
+async fn cases_by_way_of_typha_are_rendered_as_from_files() {
+    // Between those that the other test tries.
+    let cases: Vec<Case> = cases().into_iter().skip(ONE_OF / 2).step_by(ONE_OF).collect();
+    let (mut compared, mut not_held) = (0, Vec::new());
+    for case in &cases {
+        let Some(api) = Cluster::take().await else { return };
+        if !has_typha() {
+            return;
+        }
+        let mut typha = None;
+        match try_case(&api, case, By::Typha, &mut typha).await {
+            Outcome::Same(files) => compared += files,
+            Outcome::NotHeld(reason) => not_held.push(reason),
+        }
+    }
+    println!("{} cases, {compared} files compared; not tried: {not_held:#?}", cases.len());
     assert!(not_held.len() * 4 <= cases.len(), "too many cases are not tried: {not_held:#?}");
 }

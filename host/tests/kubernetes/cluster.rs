@@ -21,6 +21,9 @@ pub(crate) const CALICO: [(&str, &str); 5] = [
     ("BlockAffinity", "blockaffinities"),
 ];
 
+/// Kinds of Calico's that only some tests install.
+const MORE: [&str; 2] = ["clusterinformations", "tiers"];
+
 /// The kinds of the API server's own that the tests make objects of: version, kind, plural, whether they have a namespace.
 const BUILT_IN: [(&str, &str, &str, bool); 11] = [
     ("v1", "Node", "nodes", false),
@@ -58,6 +61,9 @@ impl Cluster {
         let client = server.client(ADMIN).await;
         let files = tempfile::tempdir().unwrap();
         let cluster = Self { server, client, files, _turn: turn };
+        for plural in MORE {
+            cluster.uninstall(CalicoGroup::Crd, plural).await;
+        }
         cluster.install(CalicoGroup::Crd).await;
         cluster.wipe().await;
         Some(cluster)
@@ -213,6 +219,16 @@ impl Cluster {
         }
         for (_, plural) in CALICO {
             self.until_served(group, plural, true).await;
+        }
+    }
+
+    /// Installs the CRD of one more kind, which takes every object.
+    pub(crate) async fn install_also(&self, kind: &str, plural: &str) {
+        let crd = definition(CalicoGroup::Crd, kind, plural);
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        match self.ask(Method::POST, path, Some(&crd)).await {
+            Ok(_) | Err(409) => self.until_served(CalicoGroup::Crd, plural, true).await,
+            Err(code) => panic!("{plural}: {code}"),
         }
     }
 

@@ -11,7 +11,7 @@ use tailorbird::manifest::{self, Entry, Format};
 use tailorbird::resources::Defaults;
 use tailorbird::syncer::files::load_workloads;
 use tailorbird::syncer::kubernetes::{Access, CalicoGroup, Pace, Place, sources};
-use tailorbird::syncer::{Told, Update, Updates};
+use tailorbird::syncer::{Syncer, Told, Update, Updates};
 use tailorbird::types::Name;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -72,11 +72,17 @@ impl Followed {
         pace: Pace,
     ) -> Self {
         let access = Access::open(Place::File(kubeconfig)).await.unwrap();
+        let (sources, _) = sources(access, &settings, group, pace);
+        Self::start_from(sources, settings)
+    }
+
+    /// Follows these sources.
+    pub(crate) fn start_from(sources: Vec<Box<dyn Syncer>>, settings: Settings) -> Self {
         let (sender, told) = mpsc::channel(64);
         let (secrets, needed) = watch::channel(Arc::default());
         let mut tasks = JoinSet::new();
         let mut states = Vec::new();
-        for (at, source) in sources(access, &settings, group, pace).0.into_iter().enumerate() {
+        for (at, source) in sources.into_iter().enumerate() {
             states.push(State { name: source.name().to_owned(), ..State::default() });
             tasks.spawn(source.run(Updates::new(at, sender.clone(), needed.clone())));
         }

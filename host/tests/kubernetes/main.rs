@@ -23,3 +23,5 @@ mod server;
 mod standing;
 #[path = "../support/mod.rs"]
 mod support;
+mod typha;
+mod typhas;

@@ -51,7 +51,7 @@ pub(crate) fn skipped(reason: &str) {
     writeln!(out, "skipped: {reason}").unwrap();
 }
 
-fn free_ports<const N: usize>() -> [u16; N] {
+pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }

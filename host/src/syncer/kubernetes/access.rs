@@ -124,7 +124,11 @@ impl Access {
     }
 
     /// The same for an answer that is small.
-    pub(super) async fn get_whole(&self, path: &str, at_most: Duration) -> Result<Vec<u8>, Failure> {
+    pub(in crate::syncer) async fn get_whole(
+        &self,
+        path: &str,
+        at_most: Duration,
+    ) -> Result<Vec<u8>, Failure> {
         whole(self.get(path, at_most).await?, at_most).await
     }
 

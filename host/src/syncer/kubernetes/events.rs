@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::groups::CalicoGroup;
-use super::pace::{Backoff, chance};
+use super::pace::{Backoff, Pace, chance};
 use super::stream::Shared;
 use crate::notice::{About, Herald, Matter, Notice, Notices};
 use crate::types::Name;
@@ -96,7 +96,8 @@ impl Herald for Events {
                         }
                         tracing::debug!("an Event was not told: {failure}");
                         self.shared.access.renew_after(&failure).await;
-                        let wait = self.backoff.failed(&self.shared.pace, chance());
+                        let Pace { first_wait, longest_wait, .. } = self.shared.pace;
+                        let wait = self.backoff.failed(first_wait, longest_wait, chance());
                         let asked = failure.retry_after().unwrap_or_default();
                         tokio::time::sleep(wait.max(asked.mul_f64(1.0 + 0.5 * chance()))).await;
                         continue;

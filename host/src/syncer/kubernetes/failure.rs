@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// Why a request or a stream gave no answer that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(in crate::syncer) enum Failure {
     /// There was no answer, or it ended before it was whole.
     Broken(String),
     /// The API server answered with an error.

@@ -23,6 +23,7 @@ mod list;
 mod merge;
 mod object;
 mod pace;
+mod probe;
 mod source;
 mod stream;
 
@@ -39,7 +40,10 @@ use stream::Shared;
 pub use access::{Access, AccessError, Place};
 pub use events::Events;
 pub use groups::CalicoGroup;
+pub(super) use object::Pruned;
 pub use pace::Pace;
+pub(super) use pace::{Backoff, chance};
+pub use probe::probe;
 
 /// The sources of a node, one for each kind that is read, and what brings its notices into the cluster.
 ///
@@ -51,26 +55,39 @@ pub fn sources(
     group: Option<CalicoGroup>,
     pace: Pace,
 ) -> (Vec<Box<dyn Syncer>>, Events) {
-    let defaults = settings.defaults();
-    let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
-    let whole = [
-        Kind::KubeNode,
-        Kind::BgpConfiguration,
-        Kind::BgpPeer,
-        Kind::BgpFilter,
-        Kind::IpPool,
-        Kind::Service,
-        Kind::EndpointSlice,
-    ];
+    let whole = [Kind::KubeNode, Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
     let mut collections: Vec<Vec<Collection>> =
         whole.into_iter().map(|kind| vec![Collection::all(kind)]).collect();
     if !settings.use_pod_cidr {
         collections.push(Collection::blocks_of(&settings.node).into());
     }
-    let of = |collections: Vec<Collection>| -> Box<dyn Syncer> {
+    of(access, settings, group, pace, collections)
+}
+
+/// The sources of what is in no other datastore: Services, EndpointSlices, and Secrets as above.
+pub fn sources_beside(
+    access: Access,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    pace: Pace,
+) -> (Vec<Box<dyn Syncer>>, Events) {
+    of(access, settings, group, pace, Vec::new())
+}
+
+fn of(
+    access: Access,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    pace: Pace,
+    mut collections: Vec<Vec<Collection>>,
+) -> (Vec<Box<dyn Syncer>>, Events) {
+    let defaults = settings.defaults();
+    let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
+    collections.extend([Kind::Service, Kind::EndpointSlice].map(|kind| vec![Collection::all(kind)]));
+    let source = |collections: Vec<Collection>| -> Box<dyn Syncer> {
         Box::new(Collections::new(shared.clone(), collections))
     };
-    let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(of).collect();
+    let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(source).collect();
     sources.push(Box::new(Secrets::new(shared.clone(), settings.secret_namespace.clone())));
     (sources, Events::new(shared, settings.kubernetes_node.parse().unwrap_or_else(|_| settings.node.clone())))
 }

@@ -103,7 +103,7 @@ fn there(mut object: Value, of: &Collection, defaults: &Defaults) -> Change {
 }
 
 /// An object without what is large and never needed: the API server's bookkeeping, and most of a status.
-struct Pruned(Value);
+pub(in crate::syncer) struct Pruned(pub(in crate::syncer) Value);
 
 impl<'de> Deserialize<'de> for Pruned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -124,7 +124,7 @@ impl Part {
         match self {
             Part::Object => true,
             Part::Metadata => key != "managedFields",
-            Part::Status => key == "loadBalancer",
+            Part::Status => matches!(key, "loadBalancer" | "podCIDRs"),
         }
     }
 }

@@ -318,7 +318,7 @@ impl<I: Clone + Send> Stream<I> {
         let pace = self.shared.pace;
         let what = self.collection.resource();
         self.shared.access.renew_after(&failure).await;
-        let mut wait = self.backoff.failed(&pace, chance());
+        let mut wait = self.backoff.failed(pace.first_wait, pace.longest_wait, chance());
         if let Some(asked) = failure.retry_after() {
             // A little later than asked for, each node at its own time.
             wait = wait.max(asked.mul_f64(1.0 + 0.5 * chance()));
@@ -396,7 +396,7 @@ impl<I: Clone + Send> Stream<I> {
             }
             self.found().await?;
         }
-        let wait = self.backoff.failed(&pace, chance());
+        let wait = self.backoff.failed(pace.first_wait, pace.longest_wait, chance());
         self.wait(wait).await
     }
 

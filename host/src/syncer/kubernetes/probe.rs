@@ -1,0 +1,87 @@
+//! Tries the way to the API and each permission, one after the other.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::access::Access;
+use super::collection::Collection;
+use super::failure::Failure;
+use super::groups::{CalicoGroup, Groups};
+use crate::engine::Settings;
+use crate::resources::Kind;
+use crate::syncer::Step;
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Asks for the version, for Calico's group, and for one object of each kind; without Calico's kinds and the nodes where
+/// another datastore has them. Secrets are asked for by name once they are needed, and so not here.
+pub async fn probe(
+    access: &Access,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    with_calico: bool,
+) -> Vec<Step> {
+    let found = version(access).await;
+    let is_there = found.is_ok();
+    let mut steps = vec![Step::new("kubernetes: version", found)];
+    if !is_there {
+        return steps;
+    }
+    let mut collections: Vec<Collection> = [Kind::Service, Kind::EndpointSlice].map(Collection::all).into();
+    if with_calico {
+        let served = Groups::new(group).served(access, Duration::ZERO, ANSWER).await;
+        let found = match &served {
+            Ok(Some(served)) => Ok(served.group.as_str().to_owned()),
+            Ok(None) => Err("Calico's kinds are not installed here: is this the right cluster?".to_owned()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        steps.push(Step::new("kubernetes: Calico's group", found));
+        let group = served.ok().flatten().map_or(CalicoGroup::Crd, |served| served.group);
+        let calico = [Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
+        collections.extend([Kind::KubeNode].into_iter().chain(calico).map(Collection::all));
+        if !settings.use_pod_cidr {
+            collections.extend(Collection::blocks_of(&settings.node));
+        }
+        collections.iter_mut().for_each(|collection| collection.group = group);
+    }
+    for collection in collections {
+        let found = access.get_whole(&format!("{}limit=1", collection.path()), ANSWER).await;
+        let resource = collection.resource();
+        let found = match found {
+            Ok(_) => Ok("allowed".to_owned()),
+            Err(failure) if failure.is_forbidden() => Err(format!(
+                "{failure}; allow `list` and `watch` of {resource} to this account, as deploy/base/rbac.yaml does"
+            )),
+            Err(failure) if failure.is_not_found() && collection.is_calicos() => {
+                Ok("the kind is not installed: there are none".to_owned())
+            }
+            Err(failure) => Err(failure.to_string()),
+        };
+        steps.push(Step::new(format!("kubernetes: list {resource}"), found));
+    }
+    steps
+}
+
+async fn version(access: &Access) -> Result<String, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        git_version: String,
+    }
+    match access.get_whole("/version", ANSWER).await {
+        Ok(text) => match serde_json::from_slice::<Version>(&text) {
+            Ok(version) => Ok(version.git_version),
+            Err(_) => {
+                Err("what answers is no API server; KUBECONFIG names the file with its address".to_owned())
+            }
+        },
+        Err(failure @ Failure::Refused { code: 401 | 403, .. }) => {
+            Err(format!("{failure}; the credentials are not taken: a token may be out of date"))
+        }
+        Err(failure) => {
+            Err(format!("{failure}; the address stands in the file that KUBECONFIG names, or in the pod"))
+        }
+    }
+}

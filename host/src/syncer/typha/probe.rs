@@ -1,0 +1,75 @@
+//! Tries the way to each instance, step by step.
+
+use std::net::SocketAddr;
+
+use tokio::time::Instant;
+
+use super::config::{Config, Pace};
+use super::connection::Connection;
+use super::discovery::Discovery;
+use super::mirror::Mirror;
+use super::session::Session;
+use super::tls;
+use crate::engine::Settings;
+use crate::syncer::Step;
+use crate::syncer::kubernetes::Access;
+
+/// How many instances are tried.
+const MOST: usize = 8;
+
+/// Looks for the instances, reads the certificates, and greets each instance. `access` leads to the API server that has
+/// the Service, where there is one.
+pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if let Some(tls) = &config.tls {
+        for file in [&tls.authority, &tls.certificate] {
+            steps.push(Step::new(format!("typha: {}", file.display()), tls::describe(file)));
+        }
+        let usable = tls::client(tls).map(|_| "they belong together".to_owned());
+        steps.push(Step::new("typha: certificate and key", usable));
+    }
+    let discovery = Discovery::new(config.at.clone(), access, settings.kubernetes_node.clone());
+    let instances = discovery.addresses().await;
+    let shown = |all: &Vec<SocketAddr>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    steps.push(Step::new("typha: instances", instances.as_ref().map(shown).map_err(Clone::clone)));
+    for address in instances.unwrap_or_default().into_iter().take(MOST) {
+        let connection = match Connection::open(config, address, Pace::default().dial).await {
+            Ok(connection) => connection,
+            Err(reason) => {
+                let todo = if reason.starts_with("TLS") {
+                    "compare the names, dates and authorities of the certificates on both sides"
+                } else {
+                    "is Typha running there, and does a network policy or firewall let this node in?"
+                };
+                steps.push(Step::new(
+                    format!("typha: connect to {address}"),
+                    Err(format!("{reason}; {todo}")),
+                ));
+                continue;
+            }
+        };
+        let said = connection.peer().map_or_else(|| "without TLS".to_owned(), str::to_owned);
+        steps.push(Step::new(format!("typha: connect to {address}"), Ok(said)));
+        let greeted = greet(config, connection, settings).await;
+        let greeted = greeted.map_err(|reason| {
+            format!("{reason}; where Typha speaks TLS, both certificates must be of one authority and the names as wanted")
+        });
+        steps.push(Step::new(format!("typha: greet {address}"), greeted));
+    }
+    steps
+}
+
+async fn greet(config: &Config, mut connection: Connection, settings: &Settings) -> Result<String, String> {
+    let (mut session, hello) = Session::begin(settings.node.as_str(), 1);
+    connection.send(&hello, config.write).await?;
+    let mut mirror = Mirror::new(settings.node.clone(), settings.use_pod_cidr, settings.defaults());
+    let deadline = Instant::now() + config.read;
+    loop {
+        let bytes = tokio::time::timeout_at(deadline, connection.receive()).await;
+        let bytes = bytes.map_err(|_| "there is no answer to the greeting".to_owned())??;
+        session.take(bytes, &mut mirror)?;
+        if let Some(version) = session.version() {
+            return Ok(format!("version {version}"));
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! By way of a real Typha everything is rendered as from files.
+
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType,
+};
+use serde_json::{Value, json};
+use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::cluster::Cluster;
+use crate::follow::{Followed, from_files, pace};
+use crate::objects::{self, cluster, node, peer, service, settings};
+use crate::server::{free_ports, skipped};
+use crate::typhas::{Harm, Typha, Wire, config, follow, has_typha};
+
+/// The cluster, with a little of everything in it, and its objects.
+async fn taken() -> Option<(Cluster, Vec<Value>)> {
+    let api = Cluster::take().await?;
+    if !has_typha() {
+        return None;
+    }
+    let objects = cluster();
+    api.apply_all(&objects).await;
+    Some((api, objects))
+}
+
+/// What Typha has told since this was asked last.
+fn told(followed: &mut Followed) -> Vec<String> {
+    let typha = followed.states.iter_mut().find(|state| state.name == "typha").unwrap();
+    let events = std::mem::take(&mut typha.events);
+    events.iter().map(|event| format!("{event:?}")).collect()
+}
+
+fn losses(followed: &Followed) -> usize {
+    followed.states.iter().find(|state| state.name == "typha").unwrap().losses
+}
+
+#[tokio::test]
+async fn a_cluster_is_followed_through_typhas_absence() {
+    let Some((api, mut objects)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    let port = typha.port;
+    let kubeconfig = api.deployed(&["bgp"]).await;
+    let mut followed = follow(typha.config(), kubeconfig, settings()).await;
+    followed.until_rendered("the start", &objects).await;
+
+    let more = [node(9), peer(9), objects::calico("IPPool", "second", json!({"cidr": "10.65.0.0/16"}))];
+    objects.extend(more);
+    objects.extend(service(2));
+    api.apply_all(&objects[objects.len() - 5..]).await;
+    followed.until_rendered("new objects", &objects).await;
+    for object in objects.split_off(objects.len() - 5) {
+        api.delete(&object).await;
+    }
+    followed.until_rendered("deleted objects", &objects).await;
+
+    // Nothing happens while it is away: there is nothing to tell.
+    told(&mut followed);
+    drop(typha);
+    let typha = Typha::start_at(&api, port, &[]).await;
+    api.apply(&peer(8)).await;
+    objects.push(peer(8));
+    followed.until_rendered("a peer after a restart", &objects).await;
+    let events = told(&mut followed);
+    assert!(events.len() == 1 && events[0].contains("peer-8"), "{events:#?}");
+
+    // A peer goes and another comes while it is away.
+    drop(typha);
+    api.delete(&objects.pop().unwrap()).await;
+    objects.push(peer(7));
+    api.apply(&peer(7)).await;
+    let _typha = Typha::start_at(&api, port, &[]).await;
+    followed.until_rendered("changes during an absence", &objects).await;
+    let events = told(&mut followed);
+    assert_eq!(events.len(), 2, "{events:#?}");
+    assert_eq!(losses(&followed), 0, "an absence within the time that is given is no loss");
+    followed.stop().await;
+}
+
+/// An address of this machine that an endpoint may have.
+fn own_address() -> Option<String> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent: this only asks for the way there.
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then(|| address.to_string())
+}
+
+#[tokio::test]
+async fn one_of_two_is_drained_and_the_other_is_followed() {
+    let Some((api, mut objects)) = taken().await else { return };
+    let Some(own) = own_address() else {
+        skipped("this machine has no address that an endpoint may have");
+        return;
+    };
+    let typhas = [Typha::start(&api, &[]).await, Typha::start(&api, &[]).await];
+    for (at, typha) in typhas.iter().enumerate() {
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": format!("typha-{at}"),
+                "namespace": "kube-system",
+                "labels": {"kubernetes.io/service-name": "calico-typha"},
+            },
+            "addressType": "IPv4",
+            "ports": [{"name": "calico-typha", "port": typha.port}],
+            // The first one is on this node.
+            "endpoints": [{"addresses": [own], "nodeName": format!("worker-{}", at + 1), "conditions": {"ready": true}}],
+        });
+        api.apply(&slice).await;
+        objects.push(slice);
+    }
+    let at = At::Service { namespace: "kube-system".parse().unwrap(), name: "calico-typha".parse().unwrap() };
+    let by_service = Config { read: Duration::from_secs(5), ..Config::new(at) };
+    let mut followed = follow(by_service, api.deployed(&["bgp"]).await, settings()).await;
+    followed.until_rendered("the start", &objects).await;
+    told(&mut followed);
+
+    let [first, second] = typhas;
+    first.drain();
+    objects.push(peer(9));
+    api.apply(&peer(9)).await;
+    followed.until_rendered("a peer while one is drained", &objects).await;
+    drop(first);
+    objects.push(peer(8));
+    api.apply(&peer(8)).await;
+    followed.until_rendered("a peer after one has gone", &objects).await;
+    let events = told(&mut followed);
+    assert_eq!((events.len(), losses(&followed)), (2, 0), "{events:#?}");
+    drop(second);
+    followed.stop().await;
+}
+
+/// An authority, and a certificate of it for each of two sides; as files in a folder.
+struct Papers<'a> {
+    folder: &'a Path,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl<'a> Papers<'a> {
+    fn new(folder: &'a Path, authority: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, authority);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        std::fs::write(folder.join(format!("{authority}.pem")), certificate.pem()).unwrap();
+        Self { folder, issuer: Issuer::new(params, key) }
+    }
+
+    /// A certificate and its key in `NAME.pem` and `NAME.key`.
+    fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose, uri: Option<&str>) {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![usage];
+        params.subject_alt_names.extend(uri.map(|uri| SanType::URI(uri.try_into().unwrap())));
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        std::fs::write(self.folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn with_tls_both_sides_are_known() {
+    let Some((api, objects)) = taken().await else { return };
+    let folder = api.files.path();
+    let papers = Papers::new(folder, "authority");
+    papers.sign("typha-server", ExtendedKeyUsagePurpose::ServerAuth, Some("spiffe://cluster/typha"));
+    papers.sign("typha-client", ExtendedKeyUsagePurpose::ClientAuth, None);
+    papers.sign("stranger", ExtendedKeyUsagePurpose::ClientAuth, None);
+    Papers::new(folder, "other");
+    let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let typha = Typha::start(
+        &api,
+        &[
+            ("TYPHA_CAFILE", &file("authority.pem")),
+            ("TYPHA_SERVERCERTFILE", &file("typha-server.pem")),
+            ("TYPHA_SERVERKEYFILE", &file("typha-server.key")),
+            ("TYPHA_CLIENTCN", "typha-client"),
+        ],
+    )
+    .await;
+    let kubeconfig = api.deployed(&["bgp"]).await;
+    let common = |name: &str| ServerIdentity::CommonName(name.to_owned());
+    let uri = |uri: &str| ServerIdentity::Uri(uri.to_owned());
+    let either = ServerIdentity::Either("someone".into(), "spiffe://cluster/typha".into());
+    for (authority, client, server, told) in [
+        ("authority", "typha-client", common("typha-server"), None),
+        ("authority", "typha-client", uri("spiffe://cluster/typha"), None),
+        ("authority", "typha-client", either, None),
+        ("authority", "typha-client", common("someone"), Some("the common name \"typha-server\"")),
+        ("authority", "typha-client", uri("spiffe://other"), Some("spiffe://cluster/typha")),
+        ("other", "typha-client", common("typha-server"), Some("UnknownIssuer")),
+        ("authority", "stranger", common("typha-server"), Some("TLS")),
+        ("authority", "nobody", common("typha-server"), Some("nobody.pem")),
+    ] {
+        let tls = Tls {
+            authority: folder.join(format!("{authority}.pem")),
+            certificate: folder.join(format!("{client}.pem")),
+            key: folder.join(format!("{client}.key")),
+            server: server.clone(),
+        };
+        let config = Config { tls: Some(tls), ..typha.config() };
+        let mut followed = follow(config, kubeconfig.clone(), settings()).await;
+        match told {
+            None => followed.until_rendered(&format!("{server:?}"), &objects).await,
+            Some(told) => {
+                let lost = |followed: &Followed| followed.states[0].lost.clone().unwrap_or_default();
+                let what = format!("{authority}, {client}, {server:?}: {told}");
+                followed.until(&what, |followed| lost(followed).contains(told)).await;
+            }
+        }
+        followed.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn harm_on_the_way_changes_nothing_in_the_end() {
+    let Some((api, mut objects)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    let wire = Wire::to(typha.address()).await;
+    let kubeconfig = api.deployed(&["bgp"]).await;
+    let short = |wire: &Wire| Config { read: Duration::from_secs(2), ..config(wire.address) };
+    // Before there was ever anything, and while it is read again.
+    for harm in [
+        Harm::Cut(0),
+        Harm::Cut(100),
+        Harm::Cut(900),
+        Harm::Silence(0),
+        Harm::Silence(700),
+        Harm::Garbage(0),
+        Harm::Garbage(800),
+        Harm::Flip(200),
+        Harm::Flip(1000),
+        Harm::Slow,
+    ] {
+        wire.harm(harm);
+        let mut followed = follow(short(&wire), kubeconfig.clone(), settings()).await;
+        followed.until_rendered(&format!("{harm:?}"), &objects).await;
+        assert!(wire.is_done(), "{harm:?}");
+        followed.stop().await;
+    }
+    let mut followed = follow(short(&wire), kubeconfig, settings()).await;
+    followed.until_rendered("the start", &objects).await;
+    told(&mut followed);
+    drop(wire);
+    objects.push(peer(9));
+    api.apply(&peer(9)).await;
+    // There is no wire any more, and so no change; what was there stays.
+    followed.during(pace().grace).await;
+    assert_eq!((told(&mut followed).len(), losses(&followed)), (0, 0));
+    followed.stop().await;
+}
+
+#[tokio::test]
+async fn a_typha_that_comes_later_is_waited_for() {
+    let Some((api, objects)) = taken().await else { return };
+    let [port] = free_ports();
+    let kubeconfig = api.deployed(&["bgp"]).await;
+    let mut followed = follow(config(([127, 0, 0, 1], port).into()), kubeconfig, settings()).await;
+    let lost = |followed: &Followed| followed.states[0].lost.clone().unwrap_or_default();
+    followed.until("the reason", |followed| lost(followed).contains(&port.to_string())).await;
+    let _typha = Typha::start_at(&api, port, &[]).await;
+    followed.until_rendered("it has come", &objects).await;
+    followed.stop().await;
+}
+
+/// The program with the environment of a node that has Typha.
+fn program(api: &Cluster, typha: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailorbird"));
+    command.env_clear().env("NODENAME", "worker-1").env("FELIX_TYPHAADDR", typha);
+    command.env("KUBECONFIG", api.files.path().join("kubeconfig"));
+    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", api.files.path());
+    command.env("TAILORBIRD_BIRD_SOCKETS", api.files.path());
+    command.current_dir(api.files.path()).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// How a program ended, and what it said.
+async fn ended(mut command: Command) -> (Option<i32>, String, String) {
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_program_reads_typha_and_says_what_keeps_it_from_there() {
+    let Some((api, objects)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    api.deployed(&["bgp"]).await;
+    let address = typha.address().to_string();
+    let arguments = ["render", "--no-check", "--datastore", "typha", "--out", "out"];
+    let (code, said, errors) = ended(program(&api, &address, &arguments)).await;
+    assert_eq!(code, Some(0), "{said}{errors}");
+    for (file, text) in from_files(&settings(), &objects) {
+        assert_eq!(
+            std::fs::read_to_string(api.files.path().join("out").join(&file)).unwrap(),
+            text,
+            "{file}"
+        );
+    }
+    let get = ["get", "--datastore", "typha", "/calico/v1/ipam"];
+    let (_, direct, _) =
+        ended(program(&api, &address, &["get", "--datastore", "kubernetes", "/calico/v1/ipam"])).await;
+    let (code, said, errors) = ended(program(&api, &address, &get)).await;
+    assert_eq!((code, said), (Some(0), direct), "{errors}");
+
+    let (code, said, errors) = ended(program(&api, &address, &["doctor"])).await;
+    let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{said}{errors}");
+    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{said}");
+    assert!(line("FAILED  bird: ").contains("is BIRD running"), "{said}");
+    assert_eq!((code, line("ok      templates")), (Some(1), "ok      templates: can be used"), "{said}");
+
+    // Nobody is there: it says so, and what to do.
+    drop(typha);
+    let (code, said, _) = ended(program(&api, &address, &["doctor"])).await;
+    let failed = format!("FAILED  typha: connect to {address}: no connection");
+    assert!(code == Some(1) && said.contains(&failed) && said.contains("is Typha running there"), "{said}");
+    let (code, _, errors) = ended(program(&api, "typha", &["doctor"])).await;
+    assert!(code == Some(1), "{errors}");
+}
+
+/// A daemon; it is killed with this value.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended before.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_daemon_follows_typha_where_it_is_configured_and_shows_it() {
+    let Some((api, _)) = taken().await else { return };
+    let typha = Typha::start(&api, &[]).await;
+    api.deployed(&["bgp"]).await;
+    std::fs::create_dir(api.files.path().join("out")).unwrap();
+    let [port] = free_ports();
+    let http = format!("127.0.0.1:{port}");
+    let mut command = program(&api, &typha.address().to_string(), &["run", "--out", "out", "--http", &http]);
+    let _daemon = Daemon(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let status = || async {
+        let mut stream = tokio::net::TcpStream::connect(&http).await.ok()?;
+        stream.write_all(b"GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        serde_json::from_str::<Value>(answer.split_once("\r\n\r\n")?.1).ok()
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let sources = loop {
+        let sources = status().await.map(|mut status| status["sources"].take()).unwrap_or_default();
+        let sources: Vec<(String, bool)> = sources
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|source| (source["name"].as_str().unwrap().to_owned(), source["in_sync"] == true))
+            .collect();
+        if !sources.is_empty() && sources.iter().all(|(_, in_sync)| *in_sync) {
+            break sources;
+        }
+        assert!(Instant::now() < deadline, "not in sync: {sources:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let names: Vec<&str> = sources.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names[..4],
+        ["typha", "kubernetes/services", "kubernetes/endpointslices", "kubernetes/secrets"],
+        "Calico's objects are asked of nobody else: {names:?}"
+    );
+    assert!(!names[4..].iter().any(|name| name.starts_with("kubernetes")), "{names:?}");
+}
