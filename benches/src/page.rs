@@ -109,6 +109,14 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
         }
     }
 
+    if let Some((_, median)) = results.line("selectors", "node label, 999 selectors").first() {
+        let _ = writeln!(
+            text,
+            "A label that takes a node from one of 999 selectors to another, each of a rack's peers: {}.\n",
+            time(*median)
+        );
+    }
+
     if !results.stage.is_empty() {
         text.push_str(
             "## Files in place\n\nOne node's addresses have changed. The floor is what the disk alone takes for the same bytes: written, synced and renamed, by turns\n\
