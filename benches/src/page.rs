@@ -245,12 +245,17 @@ fn table(corner: &str, lines: &[Line], show: impl Fn(f64) -> String) -> String {
     text
 }
 
+/// Rows with a column for each size of the longest line; a size that was not measured stays empty.
 fn rows(lines: &[Line], show: impl Fn(f64) -> String) -> String {
+    let Some((_, longest)) = lines.iter().max_by_key(|(_, points)| points.len()) else {
+        return String::new();
+    };
     let mut text = String::new();
     for (name, points) in lines.iter().filter(|(_, points)| !points.is_empty()) {
         let _ = write!(text, "| {name} |");
-        for (_, value) in points {
-            let _ = write!(text, " {} |", show(*value));
+        for (size, _) in longest {
+            let value = points.iter().find(|(other, _)| other == size).map(|(_, value)| show(*value));
+            let _ = write!(text, " {} |", value.unwrap_or_default());
         }
         text.push('\n');
     }
