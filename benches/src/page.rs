@@ -109,6 +109,14 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
         }
     }
 
+    if let Some((_, median)) = results.line("selectors", "node label, 999 selectors").first() {
+        let _ = writeln!(
+            text,
+            "A label that takes a node from one of 999 selectors to another, each of a rack's peers: {}.\n",
+            time(*median)
+        );
+    }
+
     if !results.stage.is_empty() {
         text.push_str(
             "## Files in place\n\nOne node's addresses have changed. The floor is what the disk alone takes for the same bytes: written, synced and renamed, by turns\n\
@@ -237,12 +245,17 @@ fn table(corner: &str, lines: &[Line], show: impl Fn(f64) -> String) -> String {
     text
 }
 
+/// Rows with a column for each size of the longest line; a size that was not measured stays empty.
 fn rows(lines: &[Line], show: impl Fn(f64) -> String) -> String {
+    let Some((_, longest)) = lines.iter().max_by_key(|(_, points)| points.len()) else {
+        return String::new();
+    };
     let mut text = String::new();
     for (name, points) in lines.iter().filter(|(_, points)| !points.is_empty()) {
         let _ = write!(text, "| {name} |");
-        for (_, value) in points {
-            let _ = write!(text, " {} |", show(*value));
+        for (size, _) in longest {
+            let value = points.iter().find(|(other, _)| other == size).map(|(_, value)| show(*value));
+            let _ = write!(text, " {} |", value.unwrap_or_default());
         }
         text.push('\n');
     }

@@ -16,12 +16,15 @@ use criterion::Criterion;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// A part that is no Criterion suite, by its name.
+type Part = (&'static str, fn() -> Result<()>);
+
 fn main() -> Result<()> {
     if let Some(done) = memory::asked().or_else(instructions::asked) {
         return done;
     }
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let parts: [(&str, fn() -> Result<()>); 3] =
+    let parts: [Part; 3] =
         [("stage", stage::run), ("memory", memory::run), ("instructions", instructions::run)];
     let chosen: Vec<_> =
         parts.iter().filter(|(name, _)| words.is_empty() || words.iter().any(|word| word == name)).collect();
@@ -40,6 +43,7 @@ fn criterion() {
     for suite in [
         render::cold,
         render::change,
+        render::selectors,
         render::assembling,
         render::parse,
         calls::functions,

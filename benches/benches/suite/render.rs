@@ -145,6 +145,15 @@ pub(crate) fn change(c: &mut Criterion) {
     }
 }
 
+/// A label that takes a node from one of a thousand selectors to another: each rack has peers of its own.
+pub(crate) fn selectors(c: &mut Criterion) {
+    let spec = ClusterSpec { racks_per_zone: 333, ..ClusterSpec::top_of_rack(1_000) };
+    let mut node = rendered(&spec, &PluginSet::default());
+    let turns = turns(&spec, std::iter::once(Change::NodeLabel(1)));
+    let mut group = group(c, "selectors");
+    alternate(&mut group, "node label, 999 selectors", &mut node, turns, |_, _| {});
+}
+
 /// The files put together as texts, beside a copy of the bytes, than which no renderer of whole files can be faster.
 pub(crate) fn assembling(c: &mut Criterion) {
     let mut group = group(c, "assemble");

@@ -137,16 +137,16 @@ impl<'a> Turns<'a> {
         let mut changed = resource.clone();
         match (kind, &mut changed) {
             (Kind::NodeAddress, Resource::KubeNode(node)) if key.name != *self.node => {
-                self.move_node(&mut node.bgp)?
+                self.move_node(&mut node.bgp)?;
             }
             (Kind::NodeAddress, Resource::CalicoNode(node)) if key.name != *self.node => {
-                self.move_node(&mut node.bgp)?
+                self.move_node(&mut node.bgp)?;
             }
             (Kind::NodeLabel, Resource::KubeNode(node)) if key.name != *self.node => {
-                self.relabel(&mut node.labels)?
+                self.relabel(&mut node.labels)?;
             }
             (Kind::NodeLabel, Resource::CalicoNode(node)) if key.name != *self.node => {
-                self.relabel(&mut node.labels)?
+                self.relabel(&mut node.labels)?;
             }
             (Kind::Peer, Resource::BgpPeer(peer)) => {
                 let other = if peer.max_restart_time == Some(Seconds(121)) { 122 } else { 121 };

@@ -197,10 +197,10 @@ impl RunArgs {
 }
 
 /// The number of file systems in memory (`TMPFS_MAGIC`).
-const TMPFS: i64 = 0x0102_1994;
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 fn is_memory(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|stat| i64::try_from(stat.f_type) == Ok(TMPFS))
+    rustix::fs::statfs(folder).is_ok_and(|stat| stat.f_type == TMPFS)
 }
 
 /// Where files are written while it is measured; all of it goes in the end.
