@@ -130,11 +130,12 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
             .zip(&floor)
             .map(|((size, swap), (_, floor))| (*size, swap / floor))
             .collect::<Vec<_>>();
-        text.push_str(&table(
-            "",
-            &[("bytes of both files".to_owned(), of(&results.stage, "bytes"))],
-            |bytes| format!("{bytes:.0}"),
-        ));
+        let sizes = table("", &[("bytes of both files".to_owned(), of(&results.stage, "bytes"))], |bytes| {
+            format!("{bytes:.0}")
+        });
+        // Further rows follow, of another unit.
+        text.push_str(sizes.trim_end());
+        text.push('\n');
         let mut lines: Vec<Line> =
             vec![("floor: the disk alone".to_owned(), floor), ("stage and swap".to_owned(), swap)];
         if check.iter().any(|(_, time)| *time > 0.0) {
