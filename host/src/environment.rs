@@ -85,6 +85,12 @@ pub enum Store {
     Etcd,
 }
 
+/// Whether there is a Kubernetes API: one that is named and cannot be used is no reason to do without.
+pub fn names_kubernetes(lookup: Lookup<'_>) -> bool {
+    let named = |name| lookup(name).is_some_and(|value| !value.is_empty());
+    named("KUBECONFIG") || named("KUBERNETES_SERVICE_HOST")
+}
+
 /// Where Calico's objects are: as `DATASTORE_TYPE` says; else in etcd if `ETCD_ENDPOINTS` names any, else in Kubernetes.
 /// Each variable counts first with the prefix `CALICO_`.
 ///

@@ -92,7 +92,12 @@ fn work_follows_the_change() {
         let mut snapshot = snapshot(1, peers);
         let cold = renderer.render(&snapshot);
         let bytes = cold.files.iter().map(|file| file.as_ref().expect("rendered").text.len()).sum();
-        let all = Stats { fragments_rendered: peers, templates_rendered: 6, bytes_rendered: bytes };
+        let all = Stats {
+            fragments_rendered: peers,
+            fragments_shared: peers - 1,
+            templates_rendered: 6,
+            bytes_rendered: bytes,
+        };
         assert_eq!(cold.stats, all, "a first rendering makes every byte");
         assert!(file(&cold, "bird.cfg").changed);
 
@@ -606,12 +611,34 @@ fn all_sorts_of_peers() -> Snapshot {
     snapshot
 }
 
+/// The body of the built-in template for sessions.
+fn built_in_stanza() -> &'static str {
+    let source = render::built_in_files()
+        .iter()
+        .find(|file| file.path == "templates/bird.hbs")
+        .expect("it is built in")
+        .text;
+    let (_, stanza) = source.split_once("{{#each_item peers}}\n").expect("it has peers");
+    stanza.split_once("{{/each_item}}").expect("it ends").0
+}
+
+/// The sessions of a mesh differ in what is written out alone.
+#[test]
+fn the_built_in_stanza_is_rendered_once_for_sessions_that_are_alike() {
+    let stats = rendering_of(&snapshot(1, 100), built_in_stanza()).expect("it can be used").stats;
+    assert_eq!((stats.fragments_rendered, stats.fragments_rendered - stats.fragments_shared), (100, 1));
+}
+
 /// What a body of `peers` gives.
-fn peers_of(snapshot: &Snapshot, body: &str) -> Result<String, String> {
+fn rendering_of(snapshot: &Snapshot, body: &str) -> Result<Rendering, String> {
     let dir = folder("family = \"v4\"", &format!("{{{{#each_item peers}}}}\n{body}{{{{/each_item}}}}\n"));
     let mut loaded = render::load(dir.path(), &name("node-1"));
     let resource = loaded.remove(0).map_err(|error| error.to_string())?;
-    let mut rendering = Renderer::new(vec![resource]).render(snapshot);
+    Ok(Renderer::new(vec![resource]).render(snapshot))
+}
+
+fn peers_of(snapshot: &Snapshot, body: &str) -> Result<String, String> {
+    let mut rendering = rendering_of(snapshot, body)?;
     rendering.files.remove(0).map(|file| file.text.to_string()).map_err(|error| error.to_string())
 }
 
@@ -621,15 +648,8 @@ fn peers_of(snapshot: &Snapshot, body: &str) -> Result<String, String> {
 fn items_that_are_alike_are_rendered_as_each_by_itself() {
     const BY_ITSELF: &str = "{{#if this}}{{/if}}";
     let snapshot = all_sorts_of_peers();
-    let source = render::built_in_files()
-        .iter()
-        .find(|file| file.path == "templates/bird.hbs")
-        .expect("it is built in")
-        .text;
-    let (_, stanza) = source.split_once("{{#each_item peers}}\n").expect("it has peers");
-    let (stanza, _) = stanza.split_once("{{/each_item}}").expect("it ends");
     for (body, fails) in [
-        (stanza, false),
+        (built_in_stanza(), false),
         ("{{name}} {{ip}}\n", false),
         ("{{name}} {{upper name}} {{ip}} {{as_number}}{{normal_priority}}\n", false),
         ("{{name}} {{#if (eq kind \"mesh\")}}{{ip}}{{else}}{{as_number}}{{/if}}\n", false),
@@ -643,6 +663,11 @@ fn items_that_are_alike_are_rendered_as_each_by_itself() {
             false,
         ),
         ("{{lookup this \"name\"}} {{ip}}\n", false),
+        (
+            "{{name}} {{#each import}}{{#if (eq ./../ip \"10.77.0.1\")}}{{../ip}}{{/if}}{{/each}}{{ip}}\n",
+            false,
+        ),
+        ("{{name}} {{#each import}}{{#if (eq this/../ip \"10.77.0.1\")}} X{{/if}}{{/each}} {{ip}}\n", false),
         ("the same\n", false),
         ("{{name}} {{port}}\n", true),
         ("{{name}} {{ip}} {{next_hop}}\n", true),

@@ -270,7 +270,7 @@ pub mod tailorbird {
                 pub keepalive_times: _rt::Vec<u32>,
                 /// The numbers of hops for TTL security (RFC 5082); 0 where it is off.
                 pub ttl_securities: _rt::Vec<u8>,
-                /// The remote ends' route reflector cluster ids, as numbers in host order; 0 for none.
+                /// The remote ends' route reflector cluster ids, as numbers in host order; 0 for none, and for 0.0.0.0.
                 pub remote_cluster_ids: _rt::Vec<u32>,
                 /// The names of their BGPFilters in order: pieces of the list `names` of the request.
                 pub filters: _rt::Vec<u64>,

@@ -35,7 +35,8 @@ pub mod exports {
                     pub ipv6: _rt::Vec<u64>,
                     /// Their AS numbers: their own, or else the cluster's.
                     pub as_numbers: _rt::Vec<u32>,
-                    /// The route reflector cluster ids of those that are reflectors, as numbers in host order; else 0.
+                    /// The route reflector cluster ids of those that are reflectors, as numbers in host order; else 0, which is also
+                    /// what 0.0.0.0 becomes.
                     pub cluster_ids: _rt::Vec<u32>,
                     /// Their labels, those that the plugin may read (`/tailorbird/v1/node/<name>/labels/<label>`): pieces of `labels`.
                     pub labels: _rt::Vec<u64>,

@@ -1,7 +1,8 @@
 /// What a stream may ask of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest message, in bytes; Go's own limit is 8 GiB. 64 MiB.
+    /// The largest message, and the largest value with the definitions in the midst of it, in bytes; Go's own limit is
+    /// 8 GiB. 64 MiB.
     pub message: usize,
     /// How many elements and fields a value may have, all of its depths together; 1,048,576.
     pub elements: usize,

@@ -9,6 +9,8 @@ use crate::types::{Field, Shape, Types};
 pub(crate) struct Reader<'de, 'd> {
     buffer: &'de [u8],
     pub(crate) at: usize,
+    /// Where the value at hand begins.
+    begin: usize,
     /// Where the message at hand ends.
     end: usize,
     messages: usize,
@@ -20,7 +22,7 @@ pub(crate) struct Reader<'de, 'd> {
 impl<'de, 'd> Reader<'de, 'd> {
     /// At the border of a message.
     pub(crate) fn new(buffer: &'de [u8], at: usize, types: &'d mut Types, limits: &'d Limits) -> Self {
-        Self { buffer, at, end: at, messages: 0, elements: 0, types, limits }
+        Self { buffer, at, begin: at, end: at, messages: 0, elements: 0, types, limits }
     }
 
     /// Goes into the next message.
@@ -38,6 +40,12 @@ impl<'de, 'd> Reader<'de, 'd> {
             )));
         };
         let end = self.at + size + length;
+        if self.messages > 0 && end - self.begin > self.limits.message {
+            return Err(Stop::broken(format!(
+                "a value is larger than the {} bytes that are taken",
+                self.limits.message
+            )));
+        }
         if end > self.buffer.len() {
             return Err(Stop::Incomplete { needed: end });
         }
@@ -79,7 +87,7 @@ impl<'de, 'd> Reader<'de, 'd> {
                     if !self.is_used_up() {
                         return Err(Stop::broken("a definition is followed by something in its message"));
                     }
-                    self.messages = 0;
+                    (self.messages, self.begin) = (0, self.at);
                     settled(self.at, self.types.mark());
                 }
             }

@@ -92,7 +92,7 @@ impl Datastore {
                 let beside = match Access::open(Place::Environment).await {
                     Ok(access) => Some(access),
                     // Nodes without Kubernetes have no Services either.
-                    Err(error) if environment::store(&lookup)? == Store::Etcd && !is_by_service => {
+                    Err(error) if may_do_without_kubernetes(&lookup, is_by_service)? => {
                         tracing::warn!("{error}: no Services are advertised, and peers have no passwords");
                         None
                     }
@@ -111,4 +111,12 @@ impl Datastore {
             }
         }
     }
+}
+
+/// Whether a node has no Kubernetes and needs none.
+pub(super) fn may_do_without_kubernetes(
+    lookup: environment::Lookup<'_>,
+    is_by_service: bool,
+) -> Result<bool, EnvironmentError> {
+    Ok(environment::store(lookup)? == Store::Etcd && !is_by_service && !environment::names_kubernetes(lookup))
 }

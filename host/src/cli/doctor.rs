@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::runtime;
 
 use super::cluster::TemplateArgs;
-use super::datastore::Datastore;
+use super::datastore::{Datastore, may_do_without_kubernetes};
 use super::output::{self, Exit};
 use super::plugins::{self, PluginArgs};
 use crate::bird::control::Control;
 use crate::engine::Settings;
-use crate::environment::{self, Lookup, Store};
+use crate::environment::{self, Lookup};
 use crate::pipeline::Templates;
 use crate::syncer::Step;
 use crate::syncer::kubernetes::{self, Access, Place};
@@ -92,10 +92,12 @@ async fn datastores(settings: &Settings, lookup: Lookup<'_>, steps: &mut Steps) 
     };
     steps.take(Step::new("datastore", chosen.as_ref().map(name).map_err(ToString::to_string)))?;
     let Ok(chosen) = chosen else { return Ok(()) };
+    let typha = environment::typha(lookup)?.filter(|_| chosen == Datastore::Typha);
+    let is_by_service = typha.as_ref().is_some_and(|config| matches!(config.at, At::Service { .. }));
     let access = Access::open(Place::Environment).await;
     let found = match &access {
         Ok(_) => Ok("there is one".to_owned()),
-        Err(error) if environment::store(lookup)? == Store::Etcd => {
+        Err(error) if may_do_without_kubernetes(lookup, is_by_service)? => {
             Ok(format!("none, and none is needed: {error}"))
         }
         Err(error) => Err(error.to_string()),
@@ -107,8 +109,8 @@ async fn datastores(settings: &Settings, lookup: Lookup<'_>, steps: &mut Steps) 
             steps.take(step)?;
         }
     }
-    if let Some(config) = environment::typha(lookup)?.filter(|_| chosen == Datastore::Typha) {
-        let finder = access.ok().filter(|_| matches!(config.at, At::Service { .. }));
+    if let Some(config) = typha {
+        let finder = access.ok().filter(|_| is_by_service);
         for step in typha::probe(&config, finder, settings).await {
             steps.take(step)?;
         }

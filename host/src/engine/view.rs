@@ -268,6 +268,8 @@ fn forget(view: &mut View, revision: u64) {
     let mut there: FxHashSet<&str> = FxHashSet::default();
     for key in view.entries.keys() {
         add_folders(key, &mut there);
+        // What a key held below it may be gone, and when it went still counts.
+        there.insert(key);
     }
     let kept = view.revisions.iter().filter(|(path, _)| there.contains(&***path));
     view.revisions = kept.map(|(path, at)| (path.clone(), *at)).collect();

@@ -42,6 +42,8 @@ pub struct RenderedFile {
 pub struct Stats {
     /// Items of collections that were rendered.
     pub fragments_rendered: usize,
+    /// Those of them whose text was that of others but for some values, so that no template ran.
+    pub fragments_shared: usize,
     /// Templates of files that were rendered.
     pub templates_rendered: usize,
     /// The bytes of text that both gave. All other text of the files is shared with the rendering before.
@@ -217,6 +219,7 @@ impl File {
                     resource.error(&error.error, Some(item))
                 })?;
                 stats.fragments_rendered += update.rendered;
+                stats.fragments_shared += update.shared;
                 stats.bytes_rendered += update.bytes;
                 changed |= update.changed;
             }

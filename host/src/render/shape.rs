@@ -69,7 +69,8 @@ fn target(path: &str, depth: usize) -> Target<'_> {
         ups += 1;
     }
     if ups < depth {
-        return Target::Inner;
+        // There are other ways to write the way up, as `./../ip`.
+        return if rest.contains("..") { Target::Unknown } else { Target::Inner };
     }
     let rest = rest.strip_prefix("this.").unwrap_or(rest);
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -150,7 +151,9 @@ impl Uses<'_> {
 
 /// Puts the marks of holes through, and all else by way of the guard.
 fn guard_with_holes(value: &str, format: Format) -> String {
-    if value.starts_with(MARK) { value.to_owned() } else { guard(format)(value) }
+    let number = value.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(MARK));
+    let is_mark = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_mark { value.to_owned() } else { guard(format)(value) }
 }
 
 /// Renders the items of one collection.
@@ -195,12 +198,14 @@ impl Shapes {
         Some(Self { holes, format, registry })
     }
 
-    /// The text of an item, if it is one that fills a shape; else it must be rendered by itself.
-    pub(super) fn text(&self, body: &Template, item: &Value, known: &mut Known) -> Option<Arc<str>> {
+    /// The text of an item, if it is one that fills a shape, and whether that was known; else it must be rendered by itself.
+    pub(super) fn text(&self, body: &Template, item: &Value, known: &mut Known) -> Option<(Arc<str>, bool)> {
         let Value::Object(fields) = item else { return None };
         let filling = self.filling(fields)?;
         let alike = |shape: &&Arc<Shape>| self.rest(fields).eq(&shape.fields);
-        let shape = match known.0.iter().rev().find(alike) {
+        let found = known.0.iter().rev().find(alike);
+        let was_known = found.is_some();
+        let shape = match found {
             Some(shape) => shape.clone(),
             None => {
                 let fields = self.rest(fields).map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -214,7 +219,7 @@ impl Shapes {
         };
         let mut text = String::with_capacity(shape.parts.iter().map(|part| part.room(&filling)).sum());
         shape.parts.iter().for_each(|part| text.push_str(part.of(&filling)));
-        Some(text.into())
+        Some((text.into(), was_known))
     }
 
     /// The fields that are no holes.
@@ -228,6 +233,7 @@ impl Shapes {
             let text = match fields.get(hole)? {
                 Value::String(text) => guard(self.format)(text),
                 Value::Number(number) => guard(self.format)(&number.to_string()),
+                Value::Bool(yes) => guard(self.format)(&yes.to_string()),
                 _ => return None,
             };
             (!text.is_empty() && !text.contains(char::is_control)).then_some(text)

@@ -41,6 +41,8 @@ pub(super) struct At<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Update {
     pub(super) rendered: usize,
+    /// Those of them whose text is that of others but for some values.
+    pub(super) shared: usize,
     pub(super) bytes: usize,
     pub(super) changed: bool,
 }
@@ -119,8 +121,9 @@ impl Slot {
         }
         program.calls.take_reads();
         let text = render(program, fragment, item, &mut self.known, sink);
-        let text = text.map_err(|error| ItemError { key: key.clone(), error })?;
+        let (text, shared) = text.map_err(|error| ItemError { key: key.clone(), error })?;
         update.rendered += 1;
+        update.shared += usize::from(shared);
         let reads = program.calls.take_reads();
         if !reads.is_empty() {
             self.reads.insert(key.clone(), Arc::new(reads));
@@ -148,16 +151,16 @@ fn render(
     item: &Item,
     known: &mut Known,
     sink: &mut Sink,
-) -> Result<Arc<str>, handlebars::RenderError> {
+) -> Result<(Arc<str>, bool), handlebars::RenderError> {
     let context = Context::wraps(item)?;
     let shaped =
         fragment.shapes.as_ref().and_then(|shapes| shapes.text(&fragment.template, context.data(), known));
-    if let Some(text) = shaped {
-        return Ok(text);
+    if let Some(shaped) = shaped {
+        return Ok(shaped);
     }
     sink.clear();
     fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)?;
-    Ok(sink.take_text())
+    Ok((sink.take_text(), false))
 }
 
 /// The keys whose items differ, in order.

@@ -134,7 +134,7 @@ impl Access {
 
     /// Reads address and credentials again if others could help: tokens are replaced, and certificates. What cannot be
     /// read stays as it was.
-    pub(super) async fn renew_after(&self, failure: &Failure) {
+    pub(in crate::syncer) async fn renew_after(&self, failure: &Failure) {
         let at_least = match failure {
             Failure::Refused { code: 401, .. } => REFUSED,
             Failure::Refused { .. } => return,

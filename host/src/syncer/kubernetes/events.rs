@@ -94,6 +94,11 @@ impl Herald for Events {
                             told.insert(notice.clone());
                             continue;
                         }
+                        if !(failure.is_passing() || failure.is_conflict() || failure.is_not_found()) {
+                            tracing::warn!("an Event is refused, and others are told without it: {failure}");
+                            told.insert(notice.clone());
+                            continue;
+                        }
                         tracing::debug!("an Event was not told: {failure}");
                         self.shared.access.renew_after(&failure).await;
                         let Pace { first_wait, longest_wait, .. } = self.shared.pace;

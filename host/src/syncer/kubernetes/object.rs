@@ -124,7 +124,7 @@ impl Part {
         match self {
             Part::Object => true,
             Part::Metadata => key != "managedFields",
-            Part::Status => matches!(key, "loadBalancer" | "podCIDRs"),
+            Part::Status => matches!(key, "loadBalancer" | "podCIDRs" | "wireguardPublicKey"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::config::At;
 use crate::syncer::kubernetes::{Access, chance};
@@ -103,9 +103,15 @@ impl Discovery {
                     "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
                      ?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
                 );
-                let text = access.get_whole(&path, ANSWER).await.map_err(|failure| {
-                    format!("the endpoints of the Service {namespace}/{name} cannot be listed: {failure}")
-                })?;
+                let text = match access.get_whole(&path, ANSWER).await {
+                    Ok(text) => text,
+                    Err(failure) => {
+                        access.renew_after(&failure).await;
+                        return Err(format!(
+                            "the endpoints of the Service {namespace}/{name} cannot be listed: {failure}"
+                        ));
+                    }
+                };
                 let slices = read_slices(&text).map_err(|error| {
                     format!("the endpoints of the Service {namespace}/{name} cannot be read: {error}")
                 })?;
@@ -156,9 +162,9 @@ fn choose(all: &[SocketAddr], tried: &mut Vec<SocketAddr>) -> Option<SocketAddr>
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Slice {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     endpoints: Vec<Endpoint>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     ports: Vec<Port>,
 }
 
@@ -173,9 +179,9 @@ struct Port {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Endpoint {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     addresses: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     conditions: Conditions,
     #[serde(default)]
     node_name: Option<String>,
@@ -192,10 +198,15 @@ struct Conditions {
 fn read_slices(text: &[u8]) -> Result<Vec<Slice>, serde_json::Error> {
     #[derive(Deserialize)]
     struct List {
-        // Empty lists are null here and there.
-        items: Option<Vec<Slice>>,
+        #[serde(deserialize_with = "or_nothing")]
+        items: Vec<Slice>,
     }
-    serde_json::from_slice::<List>(text).map(|list| list.items.unwrap_or_default())
+    serde_json::from_slice::<List>(text).map(|list| list.items)
+}
+
+/// Empty lists are null here and there, as in the slices of a Service without endpoints of a family.
+fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 fn instances(slices: &[Slice], node: &str, zone: Option<&str>) -> Vec<Instance> {
@@ -229,6 +240,8 @@ mod tests {
                 {"addresses":["10.0.0.3"],"conditions":{"ready":false},"nodeName":"n3","zone":"z2"},
                 {"addresses":["10.0.0.4","nonsense"],"conditions":{},"nodeName":"n4","zone":"z2"}]},
             {"metadata":{"name":"b"},"ports":[{"port":5473}],"endpoints":[{"addresses":["10.0.0.5"]}]},
+            {"metadata":{"name":"nobody"},"ports":null,"endpoints":null},
+            {"metadata":{"name":"strange"},"ports":null,"endpoints":[{"addresses":null,"conditions":null}]},
             {"metadata":{"name":"c"},"ports":[{"name":"calico-typha","port":9}],"endpoints":[{"addresses":["fd00::6"]}]},
             {"metadata":{"name":"d"}}]}"#;
         let slices = read_slices(text.as_bytes()).expect("slices");

@@ -1,7 +1,7 @@
 //! The fan-out of a datastore to many nodes: Typha, and its data for BGP.
 //!
-//! A connection brings a greeting, everything there is, and then every change; see [`session`]. What is told goes into a
-//! [`mirror`], from which it is passed on at the speed of whoever takes it, so that a slow rendering never makes the server
+//! A connection brings a greeting, everything there is, and then every change; see `session`. What is told goes into a
+//! `mirror`, from which it is passed on at the speed of whoever takes it, so that a slow rendering never makes the server
 //! wait. When a connection ends, another instance is tried, at growing distances; what comes anew is compared with what was
 //! known, and nothing is told that is as it was.
 //!

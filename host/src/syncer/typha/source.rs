@@ -14,6 +14,7 @@ use super::discovery::Discovery;
 use super::mirror::Mirror;
 use super::session::Session;
 use crate::engine::Settings;
+use crate::plugin::tame;
 use crate::syncer::kubernetes::{Access, Backoff, chance};
 use crate::syncer::{Stopped, Syncer, Update, Updates};
 use crate::types::Name;
@@ -127,6 +128,9 @@ impl Board {
     }
 }
 
+/// The longest reason that is kept, in bytes.
+const MAX_REASON: usize = 1024;
+
 /// The network's side.
 struct Client<'a> {
     config: &'a Config,
@@ -142,14 +146,10 @@ impl Client<'_> {
             match discovery.next().await {
                 Err(reason) => self.board.fail(reason),
                 Ok(address) => {
-                    let reason = self.connect(address).await;
-                    let reason = format!("{address}: {reason}");
-                    let was_in_sync = {
-                        let mut state = self.board.state();
-                        let was_in_sync = state.mirror.is_in_sync();
-                        state.mirror.disconnected();
-                        was_in_sync
-                    };
+                    let (reason, was_in_sync) = self.connect(address).await;
+                    // What a server says of itself can be anything, and of any length.
+                    let reason = tame(&format!("{address}: {reason}"), MAX_REASON);
+                    self.board.state().mirror.disconnected();
                     if was_in_sync {
                         discovery.was_of_use();
                         backoff.succeeded();
@@ -163,20 +163,22 @@ impl Client<'_> {
         }
     }
 
-    /// Connects and takes what comes until the connection ends: why it does.
-    async fn connect(&self, address: SocketAddr) -> String {
+    /// Connects and takes what comes until the connection ends: why it does, and whether it ever was in sync.
+    async fn connect(&self, address: SocketAddr) -> (String, bool) {
         let mut connection = match Connection::open(self.config, address, self.pace.dial).await {
             Ok(connection) => connection,
-            Err(reason) => return reason,
+            Err(reason) => return (reason, false),
         };
-        let Err(reason) = self.converse(address, &mut connection).await;
-        reason
+        let mut was_in_sync = false;
+        let Err(reason) = self.converse(address, &mut connection, &mut was_in_sync).await;
+        (reason, was_in_sync)
     }
 
     async fn converse(
         &self,
         address: SocketAddr,
         connection: &mut Connection,
+        was_in_sync: &mut bool,
     ) -> Result<std::convert::Infallible, String> {
         // Never zero: servers take that for none.
         let (mut session, hello) = Session::begin(self.node.as_str(), chance().to_bits() | 1);
@@ -194,7 +196,15 @@ impl Client<'_> {
                     ));
                 }
             };
-            let taken = session.take(bytes, &mut self.board.state().mirror)?;
+            let taken = {
+                let mut state = self.board.state();
+                let taken = session.take(bytes, &mut state.mirror)?;
+                if state.mirror.is_in_sync() {
+                    state.failure = None;
+                    *was_in_sync = true;
+                }
+                taken
+            };
             if taken.reads {
                 self.board.fail(format!("{address}: the server reads its datastore"));
             }
@@ -205,6 +215,9 @@ impl Client<'_> {
             if let Some(version) = session.version().filter(|_| !is_known) {
                 is_known = true;
                 tracing::info!("Typha at {address}, version {version:?}, is followed");
+                if !*was_in_sync {
+                    self.board.fail(format!("{address}: the server has not told all that there is yet"));
+                }
             }
             if !taken.answer.is_empty() {
                 connection.send(&taken.answer, self.config.write).await?;
