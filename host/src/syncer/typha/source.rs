@@ -82,8 +82,13 @@ impl Board {
 
     /// What went wrong, in place of what went wrong before. What has been the case since longer stays so.
     fn fail(&self, reason: String) {
+        self.fail_from(Instant::now(), reason);
+    }
+
+    /// The same for what is wrong only when it lasts until then.
+    fn fail_from(&self, since: Instant, reason: String) {
         let mut state = self.state();
-        let since = state.failure.take().map_or_else(Instant::now, |(since, _)| since);
+        let since = state.failure.take().map_or(since, |(since, _)| since);
         state.failure = Some((since, reason));
         drop(state);
         self.news.notify_one();
@@ -216,7 +221,8 @@ impl Client<'_> {
                 is_known = true;
                 tracing::info!("Typha at {address}, version {version:?}, is followed");
                 if !*was_in_sync {
-                    self.board.fail(format!("{address}: the server has not told all that there is yet"));
+                    let reason = format!("{address}: the server has not told all that there is yet");
+                    self.board.fail_from(Instant::now() + self.pace.grace, reason);
                 }
             }
             if !taken.answer.is_empty() {
