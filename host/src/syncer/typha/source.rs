@@ -88,7 +88,7 @@ impl Board {
     /// The same for what is wrong only when it lasts until then.
     fn fail_from(&self, since: Instant, reason: String) {
         let mut state = self.state();
-        let since = state.failure.take().map_or(since, |(since, _)| since);
+        let since = state.failure.take().map_or(since, |(before, _)| before.min(since));
         state.failure = Some((since, reason));
         drop(state);
         self.news.notify_one();
