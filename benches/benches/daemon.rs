@@ -29,6 +29,10 @@ use tailorbird::types::Name;
 use tailorbird_bench::median;
 use tokio::sync::mpsc;
 
+/// The allocator of the `tailorbird` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const NODES: u32 = 5_000;
 
 /// Measurements of each side, in turn; odd, so that there is a middle one.

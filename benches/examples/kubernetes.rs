@@ -93,8 +93,6 @@ fn start(program: &Path, api: &Cluster, kubeconfig: &Path, node: &str) -> Child 
         .env_clear()
         .env("KUBECONFIG", kubeconfig)
         .env("PATH", "/usr/bin:/bin")
-        // As it is deployed.
-        .env("MALLOC_ARENA_MAX", "1")
         .env("TAILORBIRD_BIRD1", folder)
         .env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", folder)
         .current_dir(folder)

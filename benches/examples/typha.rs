@@ -26,6 +26,9 @@ mod fake;
 #[allow(dead_code, unreachable_pub)]
 mod rendered;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(about = "Measures what a node pays for Typha's data")]
 struct Args {

@@ -24,6 +24,10 @@ use tailorbird_bench::median;
 
 use scene::Scene;
 
+/// The allocator of the `tailorbird` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const DEFAULTS: [&str; 5] = ["rack-reflectors", "drain", "service-policy", "martians", "net"];
 
 const NODES: u32 = 5_000;

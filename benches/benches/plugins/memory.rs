@@ -18,23 +18,30 @@ pub(crate) fn asked() -> Option<PathBuf> {
     std::env::var_os(CACHE).map(PathBuf::from)
 }
 
-/// Loads the plugins twice, each configured once and then left alone, and prints what that added: the first ones bring with them
-/// what the sandbox itself needs.
+/// Loads plugins, each configured once and then left alone, and prints what that added: the first one brings with it what
+/// the sandbox itself needs, the same ones once more share the pages of their code with nobody.
 pub(crate) fn load(cache: &Path, configuration: &Configuration) {
     let sandbox = Sandbox::new(Some(cache.to_owned())).expect("a sandbox");
     let mut before = Resident::now();
     let mut kept = Vec::new();
-    for what in ["the first five, with what the sandbox needs", "five more"] {
-        let set = PluginSet::load(&sandbox, configuration).expect("the default plugins load");
-        let plugins = set.facts().len() as f64;
-        kept.push(set);
+    let all = &configuration.plugins;
+    for (what, plugins, goal) in [
+        ("the first, with what the sandbox needs", &all[..1], false),
+        ("the other four", &all[1..], true),
+        ("all five once more", &all[..], true),
+    ] {
+        let some = Configuration { plugins: plugins.to_vec(), ..configuration.clone() };
+        kept.push(PluginSet::load(&sandbox, &some).expect("the default plugins load"));
         let after = Resident::now();
-        let mebibytes = |from: u64, to: u64| (to as f64 - from as f64) / 1024.0 / plugins;
-        let all = mebibytes(before.all, after.all);
+        let mebibytes = |from: u64, to: u64| (to as f64 - from as f64) / 1024.0 / plugins.len() as f64;
+        let each = mebibytes(before.all, after.all);
+        let goal = match goal {
+            true => format!("  goal: at most 2 MiB{}", super::verdict(each <= 2.0)),
+            false => String::new(),
+        };
         println!(
-            "resident memory of an idle plugin, {what:<44} {all:>5.2} MiB, of which {:>5.2} MiB are pages of files  goal: at most 2 MiB{}",
+            "resident memory of an idle plugin, {what:<40} {each:>5.2} MiB, of which {:>5.2} MiB are pages of files{goal}",
             mebibytes(before.all - before.private, after.all - after.private),
-            super::verdict(all <= 2.0)
         );
         before = after;
     }

@@ -12,6 +12,10 @@ mod stage;
 use anyhow::Result;
 use criterion::Criterion;
 
+/// The allocator of the `tailorbird` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A part that is no Criterion suite, by its name.
 type Part = (&'static str, fn() -> Result<()>);
 
