@@ -132,9 +132,10 @@ impl View {
     /// ever was.
     pub fn revision_of(&self, prefix: &str) -> u64 {
         let path = prefix.trim_end_matches('/');
-        let here = self.entries.get(path).map(|entry| entry.revision);
+        // Where a folder is a key too, this knows of both.
         let below = self.revisions.get(path).copied();
-        here.max(below).unwrap_or(self.forgotten)
+        let known = below.or_else(|| self.entries.get(path).map(|entry| entry.revision));
+        known.unwrap_or(self.forgotten)
     }
 
     /// The revision of the last change of anything.
@@ -239,9 +240,9 @@ impl ViewWriter {
         }
         let keys = self.touched.len();
         for key in self.touched {
-            match view.entries.get_mut(&key) {
-                Some(entry) => entry.revision = revision,
-                None => drop(view.revisions.insert(key, revision)),
+            let is_there = view.entries.get_mut(&key).map(|entry| entry.revision = revision).is_some();
+            if !is_there || view.revisions.contains_key(&*key) {
+                view.revisions.insert(key, revision);
             }
         }
         if view.removed >= REMOVED.max(view.entries.len()) {
