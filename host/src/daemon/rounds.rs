@@ -672,8 +672,11 @@ impl Rounds {
         }
     }
 
-    /// Passes on what users must know, if it is not what it was.
+    /// Passes on what users must know, if it is not what it was and anybody brings it to them.
     fn notify(&self) {
+        if self.notices.is_closed() {
+            return;
+        }
         let reports = self.pipeline.engine().reports().filter_map(Notice::of_report);
         let failed = self.status.groups.iter().filter(|group| group.step == Some(CHECK));
         let failed = failed
