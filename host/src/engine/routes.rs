@@ -171,6 +171,11 @@ pub(super) enum Advertising {
     Excluded,
 }
 
+/// Where the slice of this name is among those of its Service, or would be.
+fn place_of(slices: &[Slice], name: &Name) -> Result<usize, usize> {
+    slices.binary_search_by(|slice| slice.name.cmp(name))
+}
+
 /// All Services, their slices, and the routes that come of them.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
@@ -216,7 +221,7 @@ impl Routes {
             let at = (namespace.clone(), service);
             self.service_of.remove(key);
             if let Some(slices) = self.slices.get_mut(&at) {
-                if let Ok(place) = slices.binary_search_by(|slice| slice.name.cmp(name)) {
+                if let Ok(place) = place_of(slices, name) {
                     slices.remove(place);
                 }
                 if slices.is_empty() {
@@ -228,7 +233,7 @@ impl Routes {
         if let Some((service, slice)) = new {
             let at = (namespace.clone(), service.clone());
             let slices = self.slices.entry(at.clone()).or_default();
-            match slices.binary_search_by(|slice| slice.name.cmp(name)) {
+            match place_of(slices, name) {
                 Ok(place) if slices[place] == slice => return touched,
                 Ok(place) => slices[place] = slice,
                 Err(place) => {
