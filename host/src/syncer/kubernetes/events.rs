@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::groups::CalicoGroup;
-use super::pace::{Backoff, Pace, chance};
+use super::pace::{Backoff, chance};
 use super::stream::Shared;
 use crate::notice::{About, Herald, Matter, Notice, Notices};
 use crate::types::Name;
@@ -87,28 +87,21 @@ impl Herald for Events {
                     continue;
                 }
                 match self.tell(notice).await {
-                    Ok(()) => drop(told.insert(notice.clone())),
-                    Err(failure) => {
-                        if failure.is_forbidden() {
-                            self.say_refused(&failure);
-                            told.insert(notice.clone());
-                            continue;
-                        }
-                        if !(failure.is_passing() || failure.is_conflict() || failure.is_not_found()) {
-                            tracing::warn!("an Event is refused, and others are told without it: {failure}");
-                            told.insert(notice.clone());
-                            continue;
-                        }
+                    Ok(()) => self.backoff.succeeded(),
+                    Err(failure) if failure.is_forbidden() => self.say_refused(&failure),
+                    Err(failure)
+                        if failure.is_passing() || failure.is_conflict() || failure.is_not_found() =>
+                    {
                         tracing::debug!("an Event was not told: {failure}");
-                        self.shared.access.renew_after(&failure).await;
-                        let Pace { first_wait, longest_wait, .. } = self.shared.pace;
-                        let wait = self.backoff.failed(first_wait, longest_wait, chance());
-                        let asked = failure.retry_after().unwrap_or_default();
-                        tokio::time::sleep(wait.max(asked.mul_f64(1.0 + 0.5 * chance()))).await;
+                        let wait = self.shared.wait_after(&failure, &mut self.backoff).await;
+                        tokio::time::sleep(wait).await;
                         continue;
                     }
+                    Err(failure) => {
+                        tracing::warn!("an Event is refused, and others are told without it: {failure}");
+                    }
                 }
-                self.backoff.succeeded();
+                told.insert(notice.clone());
             }
         })
     }

@@ -27,6 +27,17 @@ pub(super) struct Shared {
     pub(super) pace: Pace,
 }
 
+impl Shared {
+    /// Reads address and credentials again if a failure could be theirs, and says how long to wait before the next attempt.
+    pub(super) async fn wait_after(&self, failure: &Failure, backoff: &mut Backoff) -> Duration {
+        self.access.renew_after(failure).await;
+        let wait = backoff.failed(self.pace.first_wait, self.pace.longest_wait, chance());
+        // A little later than asked for, each node at its own time.
+        let asked = failure.retry_after().unwrap_or_default();
+        wait.max(asked.mul_f64(1.0 + 0.5 * chance()))
+    }
+}
+
 /// What a stream tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
@@ -317,12 +328,7 @@ impl<I: Clone + Send> Stream<I> {
     async fn failed(&mut self, failure: Failure) -> Result<(), Stopped> {
         let pace = self.shared.pace;
         let what = self.collection.resource();
-        self.shared.access.renew_after(&failure).await;
-        let mut wait = self.backoff.failed(pace.first_wait, pace.longest_wait, chance());
-        if let Some(asked) = failure.retry_after() {
-            // A little later than asked for, each node at its own time.
-            wait = wait.max(asked.mul_f64(1.0 + 0.5 * chance()));
-        }
+        let mut wait = self.shared.wait_after(&failure, &mut self.backoff).await;
         if failure.is_expired() {
             self.version = None;
             self.lost(format!(
