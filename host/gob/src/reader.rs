@@ -10,7 +10,9 @@ pub(crate) struct Reader<'de, 'd> {
     buffer: &'de [u8],
     pub(crate) at: usize,
     /// Where the value at hand begins.
-    begin: usize,
+    pub(crate) begin: usize,
+    /// How many types were defined before it.
+    pub(crate) mark: usize,
     /// Where the message at hand ends.
     end: usize,
     messages: usize,
@@ -22,7 +24,8 @@ pub(crate) struct Reader<'de, 'd> {
 impl<'de, 'd> Reader<'de, 'd> {
     /// At the border of a message.
     pub(crate) fn new(buffer: &'de [u8], at: usize, types: &'d mut Types, limits: &'d Limits) -> Self {
-        Self { buffer, at, begin: at, end: at, messages: 0, elements: 0, types, limits }
+        let mark = types.mark();
+        Self { buffer, at, begin: at, mark, end: at, messages: 0, elements: 0, types, limits }
     }
 
     /// Goes into the next message.
@@ -77,7 +80,7 @@ impl<'de, 'd> Reader<'de, 'd> {
 
     /// Definitions before a value at the top; the value's type. Each definition is whole in its message, so those that
     /// were taken stay although the value may not be there yet.
-    pub(crate) fn type_at_top(&mut self, settled: &mut dyn FnMut(usize, usize)) -> Result<i64, Stop> {
+    pub(crate) fn type_at_top(&mut self) -> Result<i64, Stop> {
         loop {
             self.enter()?;
             match self.int()? {
@@ -87,8 +90,7 @@ impl<'de, 'd> Reader<'de, 'd> {
                     if !self.is_used_up() {
                         return Err(Stop::broken("a definition is followed by something in its message"));
                     }
-                    (self.messages, self.begin) = (0, self.at);
-                    settled(self.at, self.types.mark());
+                    (self.messages, self.begin, self.mark) = (0, self.at, self.types.mark());
                 }
             }
         }
