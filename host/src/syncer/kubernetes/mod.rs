@@ -42,7 +42,6 @@ pub use events::Events;
 pub use groups::CalicoGroup;
 pub(super) use object::Pruned;
 pub use pace::Pace;
-pub(super) use pace::{Backoff, chance};
 pub use probe::probe;
 
 /// The sources of a node, one for each kind that is read, and what brings its notices into the cluster.

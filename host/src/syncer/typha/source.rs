@@ -15,7 +15,8 @@ use super::mirror::Mirror;
 use super::session::Session;
 use crate::engine::Settings;
 use crate::plugin::tame;
-use crate::syncer::kubernetes::{Access, Backoff, chance};
+use crate::syncer::backoff::{Backoff, chance};
+use crate::syncer::kubernetes::Access;
 use crate::syncer::{Stopped, Syncer, Update, Updates};
 use crate::types::Name;
 
