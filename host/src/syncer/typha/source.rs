@@ -14,11 +14,10 @@ use super::discovery::Discovery;
 use super::mirror::Mirror;
 use super::session::Session;
 use crate::engine::Settings;
-use crate::plugin::tame;
 use crate::syncer::backoff::{Backoff, chance};
 use crate::syncer::kubernetes::Access;
 use crate::syncer::{Stopped, Syncer, Update, Updates};
-use crate::types::Name;
+use crate::types::{Name, tame};
 
 /// Typha as a source.
 pub struct Typha {
