@@ -71,7 +71,8 @@ impl ServerCertVerifier for Verifier {
         let parsed = ParsedCertificate::try_from(certificate)?;
         let algorithms = self.provider.signature_verification_algorithms.all;
         verify_server_cert_signed_by_trust_anchor(&parsed, &self.roots, intermediates, now, algorithms)?;
-        let names = names(certificate).ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))?;
+        let names = X509Certificate::from_der(certificate).ok().and_then(|(_, parsed)| names(&parsed));
+        let names = names.ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))?;
         if self.wanted.is_met(&names) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -129,7 +130,7 @@ pub(super) fn describe(file: &Path) -> Result<String, String> {
 /// What a certificate says of itself; none if it cannot be read.
 pub(super) fn summary(certificate: &[u8]) -> Option<String> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
-    let uris = names(certificate)?.uris;
+    let uris = names(&parsed)?.uris;
     let uris = if uris.is_empty() { String::new() } else { format!(", URIs {}", uris.join(", ")) };
     Some(format!("{}{uris}", told(&parsed)))
 }
@@ -145,9 +146,8 @@ fn told(certificate: &X509Certificate<'_>) -> String {
     )
 }
 
-/// The names in a certificate; none if it cannot be read.
-fn names(certificate: &[u8]) -> Option<Names> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+/// The names in a certificate; none if they cannot be read.
+fn names(certificate: &X509Certificate<'_>) -> Option<Names> {
     let common = certificate.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
     let alternative = certificate.subject_alternative_name().ok()?;
     let uris = alternative.iter().flat_map(|names| &names.value.general_names);
