@@ -17,8 +17,8 @@ pub(super) struct Session {
 pub(super) struct Taken {
     /// What is to be sent.
     pub(super) answer: Vec<u8>,
-    /// How many messages were complete.
-    pub(super) messages: usize,
+    /// A message was complete.
+    pub(super) has_message: bool,
     /// The server has said that it has more to say: it reads its datastore.
     pub(super) reads: bool,
 }
@@ -83,7 +83,7 @@ impl Session {
                     None
                 }
             };
-            taken.messages += 1;
+            taken.has_message = true;
             if let Some(compressed) = restart {
                 wire.restart(compressed)?;
                 taken.answer.extend(speaker.ack());

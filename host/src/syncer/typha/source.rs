@@ -118,9 +118,6 @@ impl Board {
     fn next(&self, pace: &Pace) -> (Vec<Update>, Option<Instant>) {
         let mut state = self.state();
         let State { mirror, failure } = &mut *state;
-        if mirror.is_in_sync() {
-            *failure = None;
-        }
         let mut told = mirror.take();
         let Some((since, reason)) = failure else { return (told, None) };
         // Whoever has not begun yet has nothing to lose by hearing at once why.
@@ -213,7 +210,7 @@ impl Client<'_> {
             if taken.reads {
                 self.board.fail(format!("{address}: the server reads its datastore"));
             }
-            if taken.messages > 0 {
+            if taken.has_message {
                 deadline = Instant::now() + self.config.read;
                 self.board.news.notify_one();
             }
