@@ -10,7 +10,8 @@ use super::failure::Failure;
 use super::groups::{CalicoGroup, Groups};
 use crate::engine::Settings;
 use crate::resources::Kind;
-use crate::syncer::Step;
+use crate::syncer::step::{MAX_SHOWN, Step};
+use crate::types::tame;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -72,7 +73,7 @@ async fn version(access: &Access) -> Result<String, String> {
     }
     match access.get_whole("/version", ANSWER).await {
         Ok(text) => match serde_json::from_slice::<Version>(&text) {
-            Ok(version) => Ok(version.git_version),
+            Ok(version) => Ok(tame(&version.git_version, MAX_SHOWN)),
             Err(_) => {
                 Err("what answers is no API server; KUBECONFIG names the file with its address".to_owned())
             }

@@ -131,7 +131,7 @@ impl Board {
 }
 
 /// The longest reason that is kept, in bytes.
-const MAX_REASON: usize = 1024;
+pub(super) const MAX_REASON: usize = 1024;
 
 /// The network's side.
 struct Client<'a> {

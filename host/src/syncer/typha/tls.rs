@@ -15,6 +15,8 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::config::{Names, ServerIdentity, Tls};
+use crate::syncer::step::MAX_SHOWN;
+use crate::types::tame;
 
 /// Reads the files.
 ///
@@ -131,7 +133,10 @@ pub(super) fn describe(file: &Path) -> Result<String, String> {
 pub(super) fn summary(certificate: &[u8]) -> Option<String> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     let uris = names(&parsed)?.uris;
-    let uris = if uris.is_empty() { String::new() } else { format!(", URIs {}", uris.join(", ")) };
+    let uris = match uris.is_empty() {
+        true => String::new(),
+        false => format!(", URIs {}", tame(&uris.join(", "), MAX_SHOWN)),
+    };
     Some(format!("{}{uris}", told(&parsed)))
 }
 
@@ -139,8 +144,8 @@ fn told(certificate: &X509Certificate<'_>) -> String {
     let validity = certificate.validity();
     format!(
         "{}, signed by {}, valid from {} until {}",
-        certificate.subject(),
-        certificate.issuer(),
+        tame(&certificate.subject().to_string(), MAX_SHOWN),
+        tame(&certificate.issuer().to_string(), MAX_SHOWN),
         validity.not_before,
         validity.not_after
     )
