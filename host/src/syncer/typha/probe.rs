@@ -66,7 +66,7 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
 async fn greet(config: &Config, mut connection: Connection, settings: &Settings) -> Result<String, String> {
     let (mut session, hello) = Session::begin(settings.node.as_str(), 1);
     connection.send(&hello, config.write).await?;
-    let mut mirror = Mirror::new(settings.node.clone(), settings.use_pod_cidr, settings.defaults());
+    let mut mirror = Mirror::new(settings);
     let deadline = Instant::now() + config.read;
     loop {
         let bytes = tokio::time::timeout_at(deadline, connection.receive()).await;

@@ -39,7 +39,7 @@ impl Typha {
     /// found by one.
     pub fn new(config: Config, access: Option<Access>, settings: &Settings, pace: Pace) -> Self {
         let discovery = Discovery::new(config.at.clone(), access, settings.kubernetes_node.clone());
-        let mirror = Mirror::new(settings.node.clone(), settings.use_pod_cidr, settings.defaults());
+        let mirror = Mirror::new(settings);
         Self { config, pace, node: settings.node.clone(), discovery, mirror }
     }
 }
