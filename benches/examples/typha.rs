@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use tailorbird::engine::{Engine, Settings};
+use tailorbird::measure::Resident;
 use tailorbird::syncer::typha::{At, Config, Pace, Typha};
 use tailorbird::syncer::{Syncer, Update, Updates};
 use tokio::io::AsyncWriteExt;
@@ -48,9 +49,7 @@ fn cpu() -> Duration {
 
 /// The most that was resident so far, in MiB.
 fn peak() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+    Resident::read().unwrap().peak as f64 / f64::from(1 << 20)
 }
 
 /// What comes back once all has been taken.

@@ -34,7 +34,7 @@ pub fn node(lookup: Lookup<'_>) -> Result<Option<Name>, EnvironmentError> {
 
 /// The configuration file (`TAILORBIRD_CONFIG`).
 pub fn configuration(lookup: Lookup<'_>) -> Option<PathBuf> {
-    lookup("TAILORBIRD_CONFIG").filter(|text| !text.is_empty()).map(PathBuf::from)
+    text(lookup, "TAILORBIRD_CONFIG").map(PathBuf::from)
 }
 
 /// The engine's settings for a node: `CALICO_K8S_NODE_REF`, `CALICO_ROUTER_ID`, `CALICO_ADVERTISE_CLUSTER_IPS`,
@@ -87,7 +87,7 @@ pub enum Store {
 
 /// Whether there is a Kubernetes API: one that is named and cannot be used is no reason to do without.
 pub fn names_kubernetes(lookup: Lookup<'_>) -> bool {
-    let named = |name| lookup(name).is_some_and(|value| !value.is_empty());
+    let named = |variable| text(lookup, variable).is_some();
     named("KUBECONFIG") || named("KUBERNETES_SERVICE_HOST")
 }
 
@@ -107,7 +107,7 @@ pub fn store(lookup: Lookup<'_>) -> Result<Store, EnvironmentError> {
             return Ok(store);
         }
     }
-    let is_set = |name: &str| lookup(name).is_some_and(|text| !text.is_empty());
+    let is_set = |variable| text(lookup, variable).is_some();
     match is_set("CALICO_ETCD_ENDPOINTS") || is_set("ETCD_ENDPOINTS") {
         true => Ok(Store::Etcd),
         false => Ok(Store::Kubernetes),
@@ -122,8 +122,8 @@ macro_rules! typhas {
 }
 
 /// The first of some variables that says something: `none` says nothing, as an empty text does.
-fn first_of(lookup: Lookup<'_>, variables: [&'static str; 3]) -> Option<(&'static str, String)> {
-    let says = |variable| lookup(variable).filter(|text| !text.is_empty() && text != "none");
+fn first_of(lookup: Lookup<'_>, variables: [&'static str; 3]) -> Option<Found> {
+    let says = |variable| text(lookup, variable).filter(|text| text != "none");
     variables.into_iter().find_map(|variable| Some((variable, says(variable)?)))
 }
 
@@ -133,38 +133,32 @@ fn first_of(lookup: Lookup<'_>, variables: [&'static str; 3]) -> Option<(&'stati
 /// # Errors
 /// The first variable whose value cannot be used, or that is missing beside the others.
 pub fn typha(lookup: Lookup<'_>) -> Result<Option<typha::Config>, EnvironmentError> {
-    let fail = |(variable, value): (&'static str, String), reason: &str| EnvironmentError {
-        variable,
-        value,
-        reason: reason.to_owned(),
+    let address = |text: &str| match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
+        Some(_) => Ok(typha::At::Address(text.to_owned())),
+        None => Err(ValueError::new("not a host and a port as `10.0.0.1:5473`")),
     };
-    let name =
-        |found: (&'static str, String)| found.1.parse::<Name>().map_err(|error| fail(found, &error.reason));
     let at = match first_of(lookup, typhas!("ADDR")) {
-        Some(found) => {
-            let port = found.1.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-            if port.is_none() {
-                return Err(fail(found, "not a host and a port as `10.0.0.1:5473`"));
-            }
-            typha::At::Address(found.1)
-        }
+        Some(found) => parsed(found, address)?,
         None => match first_of(lookup, typhas!("K8SSERVICENAME")) {
             Some(service) => {
                 let namespace = first_of(lookup, typhas!("K8SNAMESPACE"));
                 let namespace = namespace.unwrap_or(("FELIX_TYPHAK8SNAMESPACE", "kube-system".to_owned()));
-                typha::At::Service { namespace: name(namespace)?, name: name(service)? }
+                typha::At::Service {
+                    namespace: parsed(namespace, str::parse)?,
+                    name: parsed(service, str::parse)?,
+                }
             }
             None => return Ok(None),
         },
     };
-    let seconds = |variables, usual: Duration| match first_of(lookup, variables) {
-        None => Ok(usual),
-        Some(found) => {
-            let seconds = found.1.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0);
-            let seconds = seconds.map(Duration::from_secs_f64);
-            seconds.ok_or_else(|| fail(found, "not a number of seconds, greater than 0 and of a day at most"))
-        }
+    let duration = |text: &str| {
+        let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0);
+        seconds
+            .map(Duration::from_secs_f64)
+            .ok_or_else(|| ValueError::new("not a number of seconds, greater than 0 and of a day at most"))
     };
+    let seconds =
+        |variables, usual| first_of(lookup, variables).map_or(Ok(usual), |found| parsed(found, duration));
     let usual = typha::Config::new(at);
     Ok(Some(typha::Config {
         tls: typha_tls(lookup)?,
@@ -206,7 +200,7 @@ fn typha_tls(lookup: Lookup<'_>) -> Result<Option<typha::Tls>, EnvironmentError>
 
 /// The folder of the status files of local workloads (`CALICO_ENDPOINT_STATUS_PATH_PREFIX`, else `/var/run/calico`).
 pub fn endpoint_status_folder(lookup: Lookup<'_>) -> PathBuf {
-    let prefix = lookup("CALICO_ENDPOINT_STATUS_PATH_PREFIX").filter(|text| !text.is_empty());
+    let prefix = text(lookup, "CALICO_ENDPOINT_STATUS_PATH_PREFIX");
     PathBuf::from(prefix.unwrap_or_else(|| "/var/run/calico".to_owned())).join("endpoint-status")
 }
 
@@ -219,7 +213,23 @@ pub fn bird_sockets(lookup: Lookup<'_>) -> [PathBuf; 2] {
 
 /// The folder of BIRD's control sockets that `TAILORBIRD_BIRD_SOCKETS` names.
 pub fn bird_socket_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
-    lookup("TAILORBIRD_BIRD_SOCKETS").filter(|text| !text.is_empty()).map(PathBuf::from)
+    text(lookup, "TAILORBIRD_BIRD_SOCKETS").map(PathBuf::from)
+}
+
+/// A variable, and the text that it has.
+type Found = (&'static str, String);
+
+/// A variable's text; an empty one is none.
+fn text(lookup: Lookup<'_>, variable: &str) -> Option<String> {
+    lookup(variable).filter(|text| !text.is_empty())
+}
+
+/// What the text of a variable means.
+fn parsed<T>(
+    (variable, value): Found,
+    parse: impl Fn(&str) -> Result<T, ValueError>,
+) -> Result<T, EnvironmentError> {
+    parse(&value).map_err(|ValueError { reason }| EnvironmentError { variable, value, reason })
 }
 
 /// A variable's value; an empty one is none.
@@ -228,11 +238,7 @@ pub(crate) fn value<T>(
     variable: &'static str,
     parse: impl Fn(&str) -> Result<T, ValueError>,
 ) -> Result<Option<T>, EnvironmentError> {
-    let Some(text) = lookup(variable).filter(|text| !text.is_empty()) else { return Ok(None) };
-    match parse(&text) {
-        Ok(value) => Ok(Some(value)),
-        Err(ValueError { reason }) => Err(EnvironmentError { variable, value: text, reason }),
-    }
+    text(lookup, variable).map(|text| parsed((variable, text), parse)).transpose()
 }
 
 /// A boolean as Go reads one.

@@ -59,10 +59,10 @@ impl Decoder {
         if buffer.len() < *needed {
             return Ok(None);
         }
-        let mut mark = types.mark();
         let mut reader = Reader::new(buffer, *from, types, limits);
-        let value = read(&mut reader, &mut |at, marked| (*from, mark) = (at, marked));
-        let at = reader.at;
+        let value = read(&mut reader);
+        let Reader { at, begin, mark, .. } = reader;
+        *from = begin;
         match value {
             Ok(value) => {
                 (*from, *needed) = (at, at + 1);
@@ -79,11 +79,8 @@ impl Decoder {
     }
 }
 
-fn read<'de, T: Deserialize<'de>>(
-    reader: &mut Reader<'de, '_>,
-    settled: &mut dyn FnMut(usize, usize),
-) -> Result<T, Stop> {
-    let id = reader.type_at_top(settled)?;
+fn read<'de, T: Deserialize<'de>>(reader: &mut Reader<'de, '_>) -> Result<T, Stop> {
+    let id = reader.type_at_top()?;
     let value = T::deserialize(Slot::at_top(&mut *reader, id)?)?;
     if !reader.is_used_up() {
         return Err(Stop::broken(format!("{} bytes are left behind a value", reader.left())));

@@ -40,26 +40,18 @@ impl Encoder {
 
     /// Defines a struct with these fields, in order.
     pub fn structure(&mut self, out: &mut Vec<u8>, name: &str, fields: &[(&str, TypeId)]) -> TypeId {
-        let mut form = Record::new();
-        if !fields.is_empty() {
-            form.field(1);
-            write_uint(&mut form.bytes, fields.len() as u64);
-            for (name, id) in fields {
-                let field = Record::new().text(0, name).int(1, id.0);
-                form.bytes.extend(field.finish());
-            }
-        }
-        self.define(out, 2, name, form)
+        let fields = fields.iter().map(|(name, id)| Record::new().text(0, name).int(1, id.0));
+        self.define(out, 2, name, |form| form.records(1, fields))
     }
 
     /// Defines a slice.
     pub fn slice(&mut self, out: &mut Vec<u8>, name: &str, element: TypeId) -> TypeId {
-        self.define(out, 1, name, Record::new().int(1, element.0))
+        self.define(out, 1, name, |form| form.int(1, element.0))
     }
 
     /// Defines a type that makes bytes of itself (`GobEncoder`).
     pub fn opaque(&mut self, out: &mut Vec<u8>, name: &str) -> TypeId {
-        self.define(out, 4, name, Record::new())
+        self.define(out, 4, name, |form| form)
     }
 
     /// Writes a struct.
@@ -71,20 +63,19 @@ impl Encoder {
         out.extend(message);
     }
 
-    /// `form` has no common part yet, which stands in front.
-    fn define(&mut self, out: &mut Vec<u8>, kind: i64, name: &str, form: Record) -> TypeId {
+    /// `rest` adds what follows the common part, which is field 0.
+    fn define(
+        &mut self,
+        out: &mut Vec<u8>,
+        kind: u16,
+        name: &str,
+        rest: impl FnOnce(Record) -> Record,
+    ) -> TypeId {
         let id = self.next;
         self.next += 1;
-        let common = Record::new().text(0, name).int(1, id).finish();
-        let mut whole = Record::new();
-        whole.field(0);
-        whole.bytes.extend(common);
-        // The first field after the common part is the next one either way.
-        whole.bytes.extend(form.without_common().finish());
-        let mut definition = Record::new();
-        definition.field(kind);
-        definition.bytes.extend(whole.bytes);
-        self.write(out, TypeId(-id), definition);
+        let common = Record::new().text(0, name).int(1, id);
+        let form = rest(Record::new().record(0, common));
+        self.write(out, TypeId(-id), Record::new().record(kind, form));
         TypeId(id)
     }
 }
@@ -151,6 +142,13 @@ impl Record {
         self
     }
 
+    /// A struct, which is there even if all of it is zero.
+    fn record(mut self, field: u16, record: Record) -> Self {
+        self.field(field.into());
+        self.bytes.extend(record.finish());
+        self
+    }
+
     /// A list of structs.
     pub fn records(mut self, field: u16, records: impl IntoIterator<Item = Record>) -> Self {
         let records: Vec<Record> = records.into_iter().collect();
@@ -176,14 +174,6 @@ impl Record {
         debug_assert!(field > self.last, "fields go in order");
         write_uint(&mut self.bytes, (field - self.last).unsigned_abs());
         self.last = field;
-    }
-
-    /// The rest of a struct whose field 0 stands before: the first field here is counted from there.
-    fn without_common(mut self) -> Self {
-        if let Some(delta) = self.bytes.first_mut() {
-            *delta -= 1;
-        }
-        self
     }
 
     fn finish(mut self) -> Vec<u8> {

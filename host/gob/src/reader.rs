@@ -10,7 +10,9 @@ pub(crate) struct Reader<'de, 'd> {
     buffer: &'de [u8],
     pub(crate) at: usize,
     /// Where the value at hand begins.
-    begin: usize,
+    pub(crate) begin: usize,
+    /// How many types were defined before it.
+    pub(crate) mark: usize,
     /// Where the message at hand ends.
     end: usize,
     messages: usize,
@@ -22,7 +24,8 @@ pub(crate) struct Reader<'de, 'd> {
 impl<'de, 'd> Reader<'de, 'd> {
     /// At the border of a message.
     pub(crate) fn new(buffer: &'de [u8], at: usize, types: &'d mut Types, limits: &'d Limits) -> Self {
-        Self { buffer, at, begin: at, end: at, messages: 0, elements: 0, types, limits }
+        let mark = types.mark();
+        Self { buffer, at, begin: at, mark, end: at, messages: 0, elements: 0, types, limits }
     }
 
     /// Goes into the next message.
@@ -77,7 +80,7 @@ impl<'de, 'd> Reader<'de, 'd> {
 
     /// Definitions before a value at the top; the value's type. Each definition is whole in its message, so those that
     /// were taken stay although the value may not be there yet.
-    pub(crate) fn type_at_top(&mut self, settled: &mut dyn FnMut(usize, usize)) -> Result<i64, Stop> {
+    pub(crate) fn type_at_top(&mut self) -> Result<i64, Stop> {
         loop {
             self.enter()?;
             match self.int()? {
@@ -87,8 +90,7 @@ impl<'de, 'd> Reader<'de, 'd> {
                     if !self.is_used_up() {
                         return Err(Stop::broken("a definition is followed by something in its message"));
                     }
-                    (self.messages, self.begin) = (0, self.at);
-                    settled(self.at, self.types.mark());
+                    (self.messages, self.begin, self.mark) = (0, self.at, self.types.mark());
                 }
             }
         }
@@ -153,6 +155,19 @@ impl<'de, 'd> Reader<'de, 'd> {
         Ok(())
     }
 
+    /// Goes through the fields of a struct, up to its end.
+    pub(crate) fn each_field(
+        &mut self,
+        mut take: impl FnMut(&mut Self, i64) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut last = -1;
+        while let Some(field) = self.field_after(last)? {
+            last = field;
+            take(self, field)?;
+        }
+        Ok(())
+    }
+
     /// The next field of a struct after another one (-1: the first); none at its end.
     pub(crate) fn field_after(&mut self, last: i64) -> Result<Option<i64>, Stop> {
         let delta = self.uint()?;
@@ -167,22 +182,21 @@ impl<'de, 'd> Reader<'de, 'd> {
         let id = negated.checked_neg().unwrap_or(i64::MAX);
         let from = self.at;
         let mut shape = None;
-        let mut last = -1;
-        while let Some(field) = self.field_after(last)? {
-            last = field;
+        self.each_field(|reader, field| {
             let read = match field {
-                0 => self
+                0 => reader
                     .part(3, |[_, element, length]| Shape::Array { element, length: length.max(0) as u64 })?,
-                1 => self.part(2, |[_, element, _]| Shape::Slice { element })?,
-                2 => Shape::Struct(self.fields()?),
-                3 => self.part(3, |[_, key, element]| Shape::Map { key, element })?,
-                4..=6 => self.part(1, |_| Shape::Opaque)?,
+                1 => reader.part(2, |[_, element, _]| Shape::Slice { element })?,
+                2 => Shape::Struct(reader.fields()?),
+                3 => reader.part(3, |[_, key, element]| Shape::Map { key, element })?,
+                4..=6 => reader.part(1, |_| Shape::Opaque)?,
                 _ => return Err(Stop::broken(format!("a definition of type {id} of an unknown form"))),
             };
-            if shape.replace(read).is_some() {
-                return Err(Stop::broken(format!("type {id} is defined in two ways at once")));
+            match shape.replace(read) {
+                None => Ok(()),
+                Some(_) => Err(Stop::broken(format!("type {id} is defined in two ways at once"))),
             }
-        }
+        })?;
         let shape = shape.ok_or_else(|| Stop::broken(format!("the definition of type {id} says nothing")))?;
         self.types.define(id, shape, self.at - from, self.limits)
     }
@@ -190,72 +204,67 @@ impl<'de, 'd> Reader<'de, 'd> {
     /// A form that has the common part in front and no more than numbers behind it, `count` fields in all.
     fn part(&mut self, count: i64, shape: impl FnOnce([i64; 3]) -> Shape) -> Result<Shape, Stop> {
         let mut numbers = [0; 3];
-        let mut last = -1;
-        while let Some(field) = self.field_after(last)? {
-            last = field;
+        self.each_field(|reader, field| {
             match numbers.get_mut(field as usize) {
-                Some(_) if field == 0 => self.common()?,
-                Some(number) if field < count => *number = self.int()?,
+                Some(_) if field == 0 => reader.common()?,
+                Some(number) if field < count => *number = reader.int()?,
                 _ => return Err(unknown_part()),
             }
-        }
+            Ok(())
+        })?;
         Ok(shape(numbers))
     }
 
     /// Name and number of a type: neither means anything here.
     fn common(&mut self) -> Result<(), Stop> {
-        let mut last = -1;
-        while let Some(field) = self.field_after(last)? {
-            last = field;
+        self.each_field(|reader, field| {
             match field {
-                0 => drop(self.bytes()?),
-                1 => drop(self.int()?),
+                0 => drop(reader.bytes()?),
+                1 => drop(reader.int()?),
                 _ => return Err(unknown_part()),
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn fields(&mut self) -> Result<Vec<Field>, Stop> {
         let mut fields = Vec::new();
-        let mut last = -1;
-        while let Some(field) = self.field_after(last)? {
-            last = field;
+        self.each_field(|reader, field| {
             match field {
-                0 => self.common()?,
+                0 => reader.common()?,
                 1 => {
                     // Each takes a byte at least, and what is announced may be more than there is.
-                    for _ in 0..self.uint()? {
-                        fields.push(self.field()?);
+                    for _ in 0..reader.uint()? {
+                        fields.push(reader.field()?);
                         // Counted before they are kept, for a field takes more room here than there.
-                        if fields.len() > self.limits.definitions / 8 {
+                        if fields.len() > reader.limits.definitions / 8 {
                             return Err(Stop::broken("a struct of too many fields"));
                         }
                     }
                 }
                 _ => return Err(unknown_part()),
             }
-        }
+            Ok(())
+        })?;
         Ok(fields)
     }
 
     fn field(&mut self) -> Result<Field, Stop> {
         let (mut name, mut id) = (String::new(), 0);
-        let mut last = -1;
-        while let Some(field) = self.field_after(last)? {
-            last = field;
+        self.each_field(|reader, field| {
             match field {
                 0 => {
-                    let text = self.bytes()?;
-                    if text.len() > self.limits.definitions {
+                    let text = reader.bytes()?;
+                    if text.len() > reader.limits.definitions {
                         return Err(Stop::broken("a field whose name is too long"));
                     }
                     name = String::from_utf8_lossy(text).into_owned();
                 }
-                1 => id = self.int()?,
+                1 => id = reader.int()?,
                 _ => return Err(unknown_part()),
             }
-        }
+            Ok(())
+        })?;
         Ok(Field { name, id })
     }
 }

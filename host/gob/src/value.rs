@@ -71,15 +71,11 @@ impl<'r, 'de, 'd> Slot<'r, 'de, 'd> {
                     Slot::within(reader, *element, depth + 1)?.skip()?;
                 }
             }
-            Shape::Struct(fields) => {
-                let mut last = -1;
-                while let Some(at) = reader.field_after(last)? {
-                    last = at;
-                    reader.count()?;
-                    let id = field(fields, at)?.id;
-                    Slot::within(reader, id, depth + 1)?.skip()?;
-                }
-            }
+            Shape::Struct(fields) => reader.each_field(|reader, at| {
+                reader.count()?;
+                let id = field(fields, at)?.id;
+                Slot::within(reader, id, depth + 1)?.skip()
+            })?,
         }
         Ok(())
     }

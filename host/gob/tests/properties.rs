@@ -7,29 +7,11 @@ mod support;
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use support::*;
-use tailorbird_gob::{Decoder, Error, Limits};
+use tailorbird_gob::{Decoder, Limits};
 
 /// Small limits, so that they are met.
 const LIMITS: Limits =
     Limits { message: 4096, elements: 500, depth: 8, types: 16, definitions: 2048, spread: 4 };
-
-/// Reads in pieces; what was read, and why no more.
-fn read(bytes: &[u8], size: usize) -> (Vec<Option<Envelope>>, Option<Error>) {
-    let mut decoder = Decoder::new(LIMITS);
-    let mut values = Vec::new();
-    for piece in bytes.chunks(size.max(1)) {
-        decoder.push(piece);
-        loop {
-            match decoder.next::<Envelope>() {
-                Ok(Some(value)) => values.push(Some(value)),
-                Ok(None) => break,
-                Err(error) => return (values, Some(error)),
-            }
-        }
-        assert!(decoder.waiting() <= (LIMITS.message + 9) * LIMITS.spread, "too much is kept");
-    }
-    (values, None)
-}
 
 fn skipped(bytes: &[u8]) -> usize {
     let mut decoder = Decoder::new(LIMITS);
@@ -44,7 +26,7 @@ fn skipped(bytes: &[u8]) -> usize {
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), size in 1usize..40) {
-        let (values, _) = read(&bytes, size);
+        let (values, _) = read_pieces(&bytes, size, LIMITS);
         prop_assert!(values.len() <= bytes.len());
         skipped(&bytes);
     }
@@ -61,8 +43,8 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = *byte;
         }
-        let in_pieces = read(&bytes, size);
-        let whole = read(&bytes, bytes.len());
+        let in_pieces = read_pieces(&bytes, size, LIMITS);
+        let whole = read_pieces(&bytes, bytes.len(), LIMITS);
         prop_assert_eq!(&in_pieces.0, &whole.0);
         prop_assert_eq!(in_pieces.1.is_some(), whole.1.is_some());
         // What can be read can be passed over.
@@ -71,11 +53,11 @@ proptest! {
 
     #[test]
     fn lists_of_any_length_come_back(lengths in prop::collection::vec(0usize..40, 0..6)) {
-        let (values, error) = read(&plain(&lengths), 7);
+        let (values, error) = read_pieces(&plain(&lengths), 7, LIMITS);
         prop_assert_eq!(error, None);
         let read: Vec<usize> = values
             .iter()
-            .map(|value| match value.as_ref().unwrap().message.as_ref().unwrap() {
+            .map(|value| match value.message.as_ref().unwrap() {
                 Message::List(list) => list.items.len(),
                 other => panic!("{other:?}"),
             })

@@ -32,22 +32,7 @@ fn a_stream_is_read_the_same_in_pieces_of_any_size() {
     let whole = read_all::<Envelope>(&plain(&[1, 2, 3])).unwrap();
     assert_eq!(whole.len(), 3);
     for size in 1..bytes.len() {
-        let mut decoder = Decoder::new(Limits::default());
-        let mut values = Vec::new();
-        let mut failed = None;
-        'all: for piece in bytes.chunks(size) {
-            decoder.push(piece);
-            loop {
-                match decoder.next::<Envelope>() {
-                    Ok(Some(value)) => values.push(value),
-                    Ok(None) => break,
-                    Err(error) => {
-                        failed = Some(error);
-                        break 'all;
-                    }
-                }
-            }
-        }
+        let (values, failed) = read_pieces(bytes, size, Limits::default());
         assert_eq!(values, whole, "pieces of {size}");
         // The second stream defines the same numbers again.
         let failed = failed.expect("an error");

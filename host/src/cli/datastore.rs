@@ -9,7 +9,7 @@ use super::output;
 use crate::engine::{Engine, Settings};
 use crate::environment::{self, EnvironmentError, Store};
 use crate::notice::Herald;
-use crate::syncer::kubernetes::{self, Access, Place};
+use crate::syncer::kubernetes::{self, Access, Pace, Place};
 use crate::syncer::typha::{self, Typha};
 use crate::syncer::{Syncer, read_once};
 
@@ -26,13 +26,6 @@ pub(super) type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How fast the sources go about it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pace {
-    kubernetes: kubernetes::Pace,
-    typha: typha::Pace,
-}
 
 impl Datastore {
     /// The datastore that the environment names: Typha where it is configured, else the one that Calico's objects are in.
@@ -62,8 +55,8 @@ impl Datastore {
     pub(super) fn read(self, engine: &mut Engine) -> anyhow::Result<Vec<String>> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let kubernetes = kubernetes::Pace { newest: true, answer: PATIENCE, ..Default::default() };
-            let (sources, _) = self.open(engine.settings(), Pace { kubernetes, ..Pace::default() }).await?;
+            let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
+            let (sources, _) = self.open(engine.settings(), pace).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
             read.map_err(|error| {
@@ -78,7 +71,7 @@ impl Datastore {
         match self {
             Datastore::Kubernetes => {
                 let access = Access::open(Place::Environment).await?;
-                let (sources, events) = kubernetes::sources(access, settings, group, pace.kubernetes);
+                let (sources, events) = kubernetes::sources(access, settings, group, pace);
                 Ok((sources, Some(Box::new(events))))
             }
             Datastore::Typha => {
@@ -98,14 +91,11 @@ impl Datastore {
                     }
                     Err(error) => return Err(error.into()),
                 };
-                let finder = match is_by_service {
-                    true => Some(Access::open(Place::Environment).await?),
-                    false => None,
-                };
-                let mut sources: Vec<Box<dyn Syncer>> =
-                    vec![Box::new(Typha::new(config, finder, settings, pace.typha))];
+                let finder = beside.clone().filter(|_| is_by_service);
+                let typha = Typha::new(config, finder, settings, typha::Pace::default());
+                let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(typha)];
                 let Some(access) = beside else { return Ok((sources, None)) };
-                let (more, events) = kubernetes::sources_beside(access, settings, group, pace.kubernetes);
+                let (more, events) = kubernetes::sources_beside(access, settings, group, pace);
                 sources.extend(more);
                 Ok((sources, Some(Box::new(events))))
             }

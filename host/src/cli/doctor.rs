@@ -80,7 +80,7 @@ impl Steps {
                 format!("FAILED  {}: {reason}\n", step.what)
             }
         };
-        output::print_with(|out| out.write_all(line.as_bytes()))
+        output::print(&line)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::contract::functions;
-use super::error::tame;
+use crate::types::tame;
 
 /// The most functions of a plugin.
 const MAX_FUNCTIONS: usize = 64;

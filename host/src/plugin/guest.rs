@@ -5,10 +5,10 @@ use std::sync::Arc;
 use wasmtime::{Result, bail, format_err};
 
 use super::contract::{kv, log, types};
-use super::error::tame;
 use super::limits::Limits;
 use crate::engine::View;
 use crate::policy::{Reads, Rights};
+use crate::types::tame;
 
 /// The work of a call of the host in fuel, without what it copies.
 const HOST_CALL: u64 = 500;

@@ -23,7 +23,6 @@ mod set;
 mod signature;
 
 pub use error::LoadError;
-pub(crate) use error::tame;
 pub use function::Function;
 pub use guest::LogLine;
 pub use limits::{Limits, MAX_MEMORY};

@@ -7,12 +7,12 @@ use serde_json::Value;
 use wasmtime::{Store, Trap};
 
 use super::contract::{filter, functions, lifecycle, peers};
-use super::error::tame;
 use super::function;
 use super::guest::{LogLine, State};
 use super::set::{Loaded, PluginSet};
 use crate::engine::View;
 use crate::policy::{Asked, CallError, Facts, FunctionCalls, OnError, Plugins, Reads};
+use crate::types::tame;
 
 /// The longest text of an error that is kept.
 const MAX_CAUSE: usize = 4096;

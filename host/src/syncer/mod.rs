@@ -1,5 +1,6 @@
 //! Where objects come from: one file for each datastore, all behind [`Syncer`].
 
+mod backoff;
 pub mod files;
 pub mod kubernetes;
 mod once;

@@ -4,6 +4,7 @@
 
 mod address;
 mod community;
+mod foreign;
 mod key_pattern;
 mod name;
 mod number;
@@ -13,6 +14,7 @@ mod secret;
 
 pub use address::{ClusterId, Endpoint, Family, InterfaceAddress};
 pub use community::Community;
+pub(crate) use foreign::tame;
 pub use key_pattern::KeyPattern;
 pub use name::{InterfacePattern, Name};
 pub use number::{AsNumber, Port, Priority, Seconds};

@@ -1,6 +1,6 @@
 //! The ways to the API server: tokens that are replaced, programs that give them, proxies, and the inside of a pod.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::common::Bench;
 use crate::follow::{Followed, from_files, pace};
 use crate::objects::{cluster, peer, settings};
-use crate::program::{Daemon, ended, program, set, until};
+use crate::program::{Daemon, ended, program, run, set, until};
 use crate::server::{ADMIN, skipped};
 
 /// A kubeconfig with another user.
@@ -158,14 +158,11 @@ async fn in_a_pod_the_service_account_is_used_and_its_token_as_it_is_replaced() 
     let authority = deployed["clusters"][0]["cluster"]["certificate-authority"].as_str().unwrap();
 
     let bench = Bench::new();
-    fs::create_dir(bench.out()).unwrap();
-    bench.put("tailorbird.toml", "[daemon]\nreload = \"none\"\n");
+    let inside = run(&api, &bench, "");
     let account = "run/secrets/kubernetes.io/serviceaccount";
     bench.put(&format!("{account}/namespace"), "kube-system");
     bench.put(&format!("{account}/ca.crt"), &fs::read_to_string(authority).unwrap());
     let token = bench.put(&format!("{account}/token"), "expired");
-    let log = bench.path("log");
-    let inside = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
     let script = "mount --bind \"$1\" /run && shift && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
@@ -175,9 +172,9 @@ async fn in_a_pod_the_service_account_is_used_and_its_token_as_it_is_replaced() 
         .env_remove("KUBECONFIG")
         .env("KUBERNETES_SERVICE_HOST", host)
         .env("KUBERNETES_SERVICE_PORT", port);
-    command.current_dir(inside.get_current_dir().unwrap()).stdin(Stdio::null()).stdout(Stdio::null());
-    let _daemon = Daemon(command.stderr(File::create(&log).unwrap()).spawn().unwrap());
-    let said = |text: &str| fs::read_to_string(&log).unwrap().contains(text);
+    command.current_dir(inside.get_current_dir().unwrap()).stdin(Stdio::null());
+    let _daemon = Daemon::start(&bench, command);
+    let said = |text: &str| fs::read_to_string(bench.path("log")).unwrap().contains(text);
     until("the token is refused", || said("401: Unauthorized")).await;
 
     // As kubelet replaces it.

@@ -208,14 +208,7 @@ impl Cluster {
             self.uninstall(other, plural).await;
         }
         for (kind, plural) in CALICO {
-            let crd = definition(group, kind, plural);
-            match self
-                .ask(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Some(&crd))
-                .await
-            {
-                Ok(_) | Err(409) => {}
-                Err(code) => panic!("{plural}: {code}"),
-            }
+            self.define(group, kind, plural).await;
         }
         for (_, plural) in CALICO {
             self.until_served(group, plural, true).await;
@@ -224,10 +217,16 @@ impl Cluster {
 
     /// Installs the CRD of one more kind, which takes every object.
     pub(crate) async fn install_also(&self, kind: &str, plural: &str) {
-        let crd = definition(CalicoGroup::Crd, kind, plural);
+        self.define(CalicoGroup::Crd, kind, plural).await;
+        self.until_served(CalicoGroup::Crd, plural, true).await;
+    }
+
+    /// Creates the CRD of a kind, unless it is there.
+    async fn define(&self, group: CalicoGroup, kind: &str, plural: &str) {
+        let crd = definition(group, kind, plural);
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         match self.ask(Method::POST, path, Some(&crd)).await {
-            Ok(_) | Err(409) => self.until_served(CalicoGroup::Crd, plural, true).await,
+            Ok(_) | Err(409) => {}
             Err(code) => panic!("{plural}: {code}"),
         }
     }

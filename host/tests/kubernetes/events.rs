@@ -1,9 +1,8 @@
 //! Events: what users must know is on the Node or on the BGPPeer, told once, counted up, and in nobody's way.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::common::Bench;
 use crate::follow::{AT_MOST, from_files, pace};
 use crate::objects::{calico, cluster, settings};
-use crate::program::{Daemon, program, set, until};
+use crate::program::{daemon, set, until};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::server::USER;
 use crate::support::component::Guest;
@@ -165,8 +164,6 @@ async fn the_daemon_tells_of_a_missing_secret_and_one_that_may_not_tell_goes_on(
     api.apply_all(&objects).await;
     for may_tell in [true, false] {
         let bench = Bench::new();
-        fs::create_dir(bench.out()).unwrap();
-        bench.put("tailorbird.toml", "[daemon]\nreload = \"none\"\n");
         let file = api.deployed(&["bgp"]).await;
         if !may_tell {
             let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/tailorbird";
@@ -176,10 +173,8 @@ async fn the_daemon_tells_of_a_missing_secret_and_one_that_may_not_tell_goes_on(
             api.ask(Method::PUT, path, Some(&role)).await.unwrap();
             until_refused(&api, &file).await;
         }
+        let _daemon = daemon(&api, &bench, "");
         let log = bench.path("log");
-        let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
-        let daemon = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-        let _daemon = Daemon(daemon);
         let expected = from_files(&settings(), &objects);
         until("the files are there", || set(&bench.out()) == expected).await;
         let refused = || fs::read_to_string(&log).unwrap().matches("Events may not be told").count();
@@ -212,15 +207,11 @@ async fn the_daemon_tells_of_bad_peers_failed_checks_and_quarantined_plugins() {
     api.apply(&calico("BGPPeer", "switch", json!({"peerIP": "no address", "asNumber": 1}))).await;
     api.deployed(&["bgp"]).await;
     let bench = Bench::new();
-    fs::create_dir(bench.out()).unwrap();
     bench.daemon("bird", "echo \"$3:7: what is this\" >&2; exit 1");
     let guest = Guest::new("p", "peers-plugin").body("peers#select", "(unreachable)");
     fs::write(bench.path("p.wasm"), guest.component()).unwrap();
     let plugin = "[[plugin]]\npath = \"p.wasm\"\non_error = \"skip\"\n";
-    bench.put("tailorbird.toml", &format!("{plugin}[daemon]\nreload = \"none\"\n"));
-    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
-    let command = command.stdout(Stdio::null()).stderr(File::create(bench.path("log")).unwrap());
-    let _daemon = Daemon(command.spawn().unwrap());
+    let _daemon = daemon(&api, &bench, plugin);
     let has =
         |reason: &'static str| move |events: &[Value]| events.iter().any(|event| event["reason"] == reason);
     until_events(&api, "the check", "worker-1", has("FailedCheck")).await;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tailorbird::engine::{Engine, Event, Settings};
 use tailorbird::manifest::{self, Entry, Format};
 use tailorbird::resources::Defaults;
@@ -16,6 +16,8 @@ use tailorbird::types::Name;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::cluster::Cluster;
+use crate::objects::{calico, node, peer, service};
 use crate::support::rendered::{Files, files, renderer};
 
 /// How long anything may take.
@@ -189,6 +191,18 @@ impl Followed {
                 }
             }
         }
+    }
+
+    /// More objects come and go again: each time all is rendered that there is.
+    pub(crate) async fn until_more_came_and_went(&mut self, api: &Cluster, objects: &[Value]) {
+        let mut more = vec![node(9), peer(9), calico("IPPool", "second", json!({"cidr": "10.65.0.0/16"}))];
+        more.extend(service(2));
+        api.apply_all(&more).await;
+        self.until_rendered("new objects", &[objects, &more].concat()).await;
+        for object in &more {
+            api.delete(object).await;
+        }
+        self.until_rendered("deleted objects", objects).await;
     }
 
     /// Takes what the sources tell for a time.

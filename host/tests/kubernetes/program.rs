@@ -21,6 +21,37 @@ pub(crate) fn program(api: &Cluster, bench: &Bench, line: &str) -> Command {
     command
 }
 
+/// The daemon: its folder is there, and its configuration has this, and that BIRD is told nothing.
+pub(crate) fn run(api: &Cluster, bench: &Bench, more: &str) -> Command {
+    fs::create_dir(bench.out()).unwrap();
+    bench.put("tailorbird.toml", &format!("{more}[daemon]\nreload = \"none\"\n"));
+    program(api, bench, "run --out OUT --config tailorbird.toml --http none")
+}
+
+/// The same at work.
+pub(crate) fn daemon(api: &Cluster, bench: &Bench, more: &str) -> Daemon {
+    Daemon::start(bench, run(api, bench, more))
+}
+
+/// A daemon that runs; it is killed with this value.
+pub(crate) struct Daemon(Child);
+
+impl Daemon {
+    /// What it tells goes into the bench's file `log`.
+    pub(crate) fn start(bench: &Bench, mut command: Command) -> Self {
+        let log = File::create(bench.path("log")).unwrap();
+        Self(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended before.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 /// Runs to the end, without holding up the proxy.
 pub(crate) async fn ended(mut command: Command) -> Ran {
     tokio::task::spawn_blocking(move || Ran::of(&mut command)).await.unwrap()
@@ -96,7 +127,7 @@ async fn the_deployed_account_is_enough_for_plugins() {
     let guest = Guest::new("p", "peers-plugin").wants(&grants);
     fs::write(bench.path("p.wasm"), guest.component()).unwrap();
     let plugin = format!("[[plugin]]\npath = \"p.wasm\"\ngrants = {grants:?}\n");
-    bench.put("tailorbird.toml", &format!("{plugin}[daemon]\nreload = \"none\"\n"));
+    bench.put("tailorbird.toml", &plugin);
     let get = program(&api, &bench, "get /tailorbird/v1 --datastore kubernetes --config tailorbird.toml");
     let ran = ended(get).await.ends(0);
     assert_eq!(ran.err, "", "{}", ran.out);
@@ -108,14 +139,10 @@ async fn the_deployed_account_is_enough_for_plugins() {
         assert!(ran.out.contains(key), "{key}: {}", ran.out);
     }
 
-    fs::create_dir(bench.out()).unwrap();
-    let log = bench.path("log");
-    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
-    let daemon = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-    let _daemon = Daemon(daemon);
+    let _daemon = daemon(&api, &bench, &plugin);
     let expected = from_files(&settings(), &objects);
     until("the files are there", || set(&bench.out()) == expected).await;
-    let log = fs::read_to_string(&log).unwrap();
+    let log = fs::read_to_string(bench.path("log")).unwrap();
     assert!(!log.contains("ERROR") && !log.contains("403"), "{log}");
 }
 
@@ -127,17 +154,6 @@ fn only_kubernetes_can_be_the_datastore() {
     ran.ends(2).tells("DATASTORE_TYPE=\"etcdv3\"").tells("kubernetes");
 }
 
-/// A daemon that runs; it is killed with this value.
-pub(crate) struct Daemon(pub(crate) Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended before.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_follows_the_cluster_through_an_absence_of_its_api_server() {
     let Some(api) = Cluster::take().await else { return };
@@ -146,12 +162,7 @@ async fn a_daemon_follows_the_cluster_through_an_absence_of_its_api_server() {
     api.apply_all(&objects).await;
     let proxy = Proxy::start(api.server).await;
     api.put(&proxy.kubeconfig());
-    fs::create_dir(bench.out()).unwrap();
-    bench.put("tailorbird.toml", "[daemon]\nreload = \"none\"\n");
-    let log = bench.path("log");
-    let mut command = program(&api, &bench, "run --out OUT --config tailorbird.toml --http none");
-    let daemon = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-    let _daemon = Daemon(daemon);
+    let _daemon = daemon(&api, &bench, "");
     let out = bench.out();
     let shows = |objects: &[serde_json::Value]| {
         let expected = from_files(&settings(), objects);
@@ -177,7 +188,6 @@ async fn a_daemon_follows_the_cluster_through_an_absence_of_its_api_server() {
     let proxy = Proxy::start_at(api.server, port).await;
     proxy.harm(1, |seen: &Seen| seen.is_watch("bgppeers"), Fault::Oldest);
     until("all is as it should be", shows(&objects)).await;
-    assert!(
-        fs::read_to_string(&log).unwrap().contains("bgppeers: what happened meanwhile is no longer known")
-    );
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(log.contains("bgppeers: what happened meanwhile is no longer known"));
 }

@@ -1,8 +1,9 @@
 //! By way of a real Typha everything is rendered as from files.
 
+use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rcgen::{
@@ -13,8 +14,10 @@ use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cluster::Cluster;
-use crate::follow::{Followed, from_files, pace};
-use crate::objects::{self, cluster, node, peer, service, settings};
+use crate::common::Bench;
+use crate::follow::{Followed, State, from_files, pace};
+use crate::objects::{cluster, peer, settings};
+use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
 use crate::typhas::{Harm, Typha, Wire, config, follow, has_typha};
 
@@ -29,15 +32,20 @@ async fn taken() -> Option<(Cluster, Vec<Value>)> {
     Some((api, objects))
 }
 
+/// The source that Typha is; it is the first one.
+fn typha(followed: &Followed) -> &State {
+    &followed.states[0]
+}
+
 /// What Typha has told since this was asked last.
 fn told(followed: &mut Followed) -> Vec<String> {
-    let typha = followed.states.iter_mut().find(|state| state.name == "typha").unwrap();
-    let events = std::mem::take(&mut typha.events);
+    let events = std::mem::take(&mut followed.states[0].events);
     events.iter().map(|event| format!("{event:?}")).collect()
 }
 
-fn losses(followed: &Followed) -> usize {
-    followed.states.iter().find(|state| state.name == "typha").unwrap().losses
+/// Why Typha cannot be followed.
+fn lost(followed: &Followed) -> &str {
+    typha(followed).lost.as_deref().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -48,16 +56,7 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     let kubeconfig = api.deployed(&["bgp"]).await;
     let mut followed = follow(typha.config(), kubeconfig, settings()).await;
     followed.until_rendered("the start", &objects).await;
-
-    let more = [node(9), peer(9), objects::calico("IPPool", "second", json!({"cidr": "10.65.0.0/16"}))];
-    objects.extend(more);
-    objects.extend(service(2));
-    api.apply_all(&objects[objects.len() - 5..]).await;
-    followed.until_rendered("new objects", &objects).await;
-    for object in objects.split_off(objects.len() - 5) {
-        api.delete(&object).await;
-    }
-    followed.until_rendered("deleted objects", &objects).await;
+    followed.until_more_came_and_went(&api, &objects).await;
 
     // Nothing happens while it is away: there is nothing to tell.
     told(&mut followed);
@@ -78,7 +77,7 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     followed.until_rendered("changes during an absence", &objects).await;
     let events = told(&mut followed);
     assert_eq!(events.len(), 2, "{events:#?}");
-    assert_eq!(losses(&followed), 0, "an absence within the time that is given is no loss");
+    assert_eq!(typha(&followed).losses, 0, "an absence within the time that is given is no loss");
     followed.stop().await;
 }
 
@@ -132,7 +131,7 @@ async fn one_of_two_is_drained_and_the_other_is_followed() {
     api.apply(&peer(8)).await;
     followed.until_rendered("a peer after one has gone", &objects).await;
     let events = told(&mut followed);
-    assert_eq!((events.len(), losses(&followed)), (2, 0), "{events:#?}");
+    assert_eq!((events.len(), typha(&followed).losses), (2, 0), "{events:#?}");
     drop(second);
     followed.stop().await;
 }
@@ -150,7 +149,7 @@ impl<'a> Papers<'a> {
         params.distinguished_name.push(DnType::CommonName, authority);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
-        std::fs::write(folder.join(format!("{authority}.pem")), certificate.pem()).unwrap();
+        fs::write(folder.join(format!("{authority}.pem")), certificate.pem()).unwrap();
         Self { folder, issuer: Issuer::new(params, key) }
     }
 
@@ -162,8 +161,8 @@ impl<'a> Papers<'a> {
         params.subject_alt_names.extend(uri.map(|uri| SanType::URI(uri.try_into().unwrap())));
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(self.folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
-        std::fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        fs::write(self.folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
+        fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 }
 
@@ -212,7 +211,6 @@ async fn with_tls_both_sides_are_known() {
         match told {
             None => followed.until_rendered(&format!("{server:?}"), &objects).await,
             Some(told) => {
-                let lost = |followed: &Followed| followed.states[0].lost.clone().unwrap_or_default();
                 let what = format!("{authority}, {client}, {server:?}: {told}");
                 followed.until(&what, |followed| lost(followed).contains(told)).await;
             }
@@ -255,7 +253,7 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
     api.apply(&peer(9)).await;
     // There is no wire any more, and so no change; what was there stays.
     followed.during(pace().grace).await;
-    assert_eq!((told(&mut followed).len(), losses(&followed)), (0, 0));
+    assert_eq!((told(&mut followed).len(), typha(&followed).losses), (0, 0));
     followed.stop().await;
 }
 
@@ -265,29 +263,17 @@ async fn a_typha_that_comes_later_is_waited_for() {
     let [port] = free_ports();
     let kubeconfig = api.deployed(&["bgp"]).await;
     let mut followed = follow(config(([127, 0, 0, 1], port).into()), kubeconfig, settings()).await;
-    let lost = |followed: &Followed| followed.states[0].lost.clone().unwrap_or_default();
     followed.until("the reason", |followed| lost(followed).contains(&port.to_string())).await;
     let _typha = Typha::start_at(&api, port, &[]).await;
     followed.until_rendered("it has come", &objects).await;
     followed.stop().await;
 }
 
-/// The program with the environment of a node that has Typha.
-fn program(api: &Cluster, typha: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailorbird"));
-    command.env_clear().env("NODENAME", "worker-1").env("FELIX_TYPHAADDR", typha);
-    command.env("KUBECONFIG", api.files.path().join("kubeconfig"));
-    command.env("CALICO_ENDPOINT_STATUS_PATH_PREFIX", api.files.path());
-    command.env("TAILORBIRD_BIRD_SOCKETS", api.files.path());
-    command.current_dir(api.files.path()).args(arguments).stdin(Stdio::null());
+/// The program on a node that has Typha.
+fn with_typha(api: &Cluster, bench: &Bench, typha: &str, line: &str) -> Command {
+    let mut command = program(api, bench, line);
+    command.env("FELIX_TYPHAADDR", typha).env("TAILORBIRD_BIRD_SOCKETS", bench.path("birds"));
     command
-}
-
-/// How a program ended, and what it said.
-async fn ended(mut command: Command) -> (Option<i32>, String, String) {
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -295,48 +281,27 @@ async fn the_program_reads_typha_and_says_what_keeps_it_from_there() {
     let Some((api, objects)) = taken().await else { return };
     let typha = Typha::start(&api, &[]).await;
     api.deployed(&["bgp"]).await;
+    let bench = Bench::new();
     let address = typha.address().to_string();
-    let arguments = ["render", "--no-check", "--datastore", "typha", "--out", "out"];
-    let (code, said, errors) = ended(program(&api, &address, &arguments)).await;
-    assert_eq!(code, Some(0), "{said}{errors}");
-    for (file, text) in from_files(&settings(), &objects) {
-        assert_eq!(
-            std::fs::read_to_string(api.files.path().join("out").join(&file)).unwrap(),
-            text,
-            "{file}"
-        );
-    }
-    let get = ["get", "--datastore", "typha", "/calico/v1/ipam"];
-    let (_, direct, _) =
-        ended(program(&api, &address, &["get", "--datastore", "kubernetes", "/calico/v1/ipam"])).await;
-    let (code, said, errors) = ended(program(&api, &address, &get)).await;
-    assert_eq!((code, said), (Some(0), direct), "{errors}");
+    let run = |line: &str| ended(with_typha(&api, &bench, &address, line));
+    run("render --no-check --datastore typha --out OUT").await.ends(0);
+    assert_eq!(set(&bench.out()), from_files(&settings(), &objects));
+    let direct = run("get --datastore kubernetes /calico/v1/ipam").await.out;
+    let ran = run("get --datastore typha /calico/v1/ipam").await.ends(0);
+    assert_eq!(ran.out, direct);
 
-    let (code, said, errors) = ended(program(&api, &address, &["doctor"])).await;
-    let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_default();
-    assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{said}{errors}");
-    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{said}");
-    assert!(line("FAILED  bird: ").contains("is BIRD running"), "{said}");
-    assert_eq!((code, line("ok      templates")), (Some(1), "ok      templates: can be used"), "{said}");
+    let ran = run("doctor").await.ends(1);
+    let line = |start: &str| ran.out.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{ran:#?}");
+    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{ran:#?}");
+    assert!(line("FAILED  bird: ").contains("is BIRD running"), "{ran:#?}");
+    assert_eq!(line("ok      templates"), "ok      templates: can be used", "{ran:#?}");
 
     // Nobody is there: it says so, and what to do.
     drop(typha);
-    let (code, said, _) = ended(program(&api, &address, &["doctor"])).await;
     let failed = format!("FAILED  typha: connect to {address}: no connection");
-    assert!(code == Some(1) && said.contains(&failed) && said.contains("is Typha running there"), "{said}");
-    let (code, _, errors) = ended(program(&api, "typha", &["doctor"])).await;
-    assert!(code == Some(1), "{errors}");
-}
-
-/// A daemon; it is killed with this value.
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended before.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
+    run("doctor").await.ends(1).prints(&failed).prints("is Typha running there");
+    ended(with_typha(&api, &bench, "typha", "doctor")).await.ends(1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -344,11 +309,12 @@ async fn the_daemon_follows_typha_where_it_is_configured_and_shows_it() {
     let Some((api, _)) = taken().await else { return };
     let typha = Typha::start(&api, &[]).await;
     api.deployed(&["bgp"]).await;
-    std::fs::create_dir(api.files.path().join("out")).unwrap();
+    let bench = Bench::new();
+    fs::create_dir(bench.out()).unwrap();
     let [port] = free_ports();
     let http = format!("127.0.0.1:{port}");
-    let mut command = program(&api, &typha.address().to_string(), &["run", "--out", "out", "--http", &http]);
-    let _daemon = Daemon(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let line = format!("run --out OUT --http {http}");
+    let _daemon = Daemon::start(&bench, with_typha(&api, &bench, &typha.address().to_string(), &line));
     let status = || async {
         let mut stream = tokio::net::TcpStream::connect(&http).await.ok()?;
         stream.write_all(b"GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.ok()?;

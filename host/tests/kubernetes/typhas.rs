@@ -107,11 +107,10 @@ pub(crate) fn typha_pace() -> typha::Pace {
 
 /// Follows a Typha, and what is beside it, as the user of a kubeconfig.
 pub(crate) async fn follow(config: Config, kubeconfig: PathBuf, settings: Settings) -> Followed {
-    let open = || Access::open(Place::File(kubeconfig.clone()));
-    let finder = open().await.unwrap();
-    let typha = typha::Typha::new(config, Some(finder), &settings, typha_pace());
+    let access = Access::open(Place::File(kubeconfig)).await.unwrap();
+    let typha = typha::Typha::new(config, Some(access.clone()), &settings, typha_pace());
     let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(typha)];
-    sources.extend(sources_beside(open().await.unwrap(), &settings, None, pace()).0);
+    sources.extend(sources_beside(access, &settings, None, pace()).0);
     Followed::start_from(sources, settings)
 }
 

@@ -69,7 +69,11 @@ impl Server {
     }
 
     pub(crate) fn hello_for(&mut self, data: &str, is_new: bool) -> Vec<u8> {
-        let hello = Record::new().text(0, "v3.99.0").text(1, data).bool(2, is_new).uint(3, 7);
+        self.hello_of("v3.99.0", data, is_new)
+    }
+
+    pub(crate) fn hello_of(&mut self, version: &str, data: &str, is_new: bool) -> Vec<u8> {
+        let hello = Record::new().text(0, version).text(1, data).bool(2, is_new).uint(3, 7);
         self.say("MsgServerHello", self.hello, hello)
     }
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use tailorbird::engine::Settings;
 use tailorbird::syncer::Update;
-use tailorbird::syncer::typha::Pace;
+use tailorbird::syncer::typha::{At, Config, Pace, probe};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 
-use crate::fake::{AT_MOST, PEER, POOL, Scene, Server, pace, send};
+use crate::fake::{AT_MOST, PEER, POOL, Scene, Server, expect, pace, send};
 
 /// What a server sends, and what is told of it.
 fn harm() -> Vec<(&'static str, Vec<u8>, &'static str)> {
@@ -60,6 +62,28 @@ async fn what_cannot_be_trusted_ends_its_connection_and_no_more() {
         let told = scene.until_in_sync().await;
         assert_eq!(told.iter().filter(|update| *update == "+BGPPeer tor").count(), 1, "{what}: {told:?}");
         scene.end().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_itself_is_shown_on_a_line_of_some_length() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = Config::new(At::Address(listener.local_addr().unwrap().to_string()));
+    let settings = Settings::new("node-a".parse().unwrap());
+    let version = format!("v3\n\u{1b}[2J{}", "x".repeat(1 << 20));
+    for (data, longest) in [("bgp", 250), ("felix", 1300)] {
+        let hello = Server::new().hello_of(&version, data, true);
+        let (steps, _stream) = tokio::join!(probe(&config, None, &settings), async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            expect(&mut stream, b"MsgClientHello").await;
+            send(&mut stream, &hello).await;
+            stream
+        });
+        let greeted = steps.into_iter().last().unwrap();
+        assert!(greeted.what.starts_with("typha: greet"), "{greeted:?}");
+        let said = greeted.found.unwrap_or_else(|reason| reason);
+        assert!(said.contains("v3\\n") && !said.contains(char::is_control), "{said}");
+        assert!(said.len() < longest, "{} bytes: {said}", said.len());
     }
 }
 

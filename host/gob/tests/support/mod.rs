@@ -66,6 +66,24 @@ pub fn read_all<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, Error> {
     Ok(values)
 }
 
+/// Reads in pieces; what was read, and why no more. What is kept meanwhile has a bound.
+pub fn read_pieces(bytes: &[u8], size: usize, limits: Limits) -> (Vec<Envelope>, Option<Error>) {
+    let mut decoder = Decoder::new(limits);
+    let mut values = Vec::new();
+    for piece in bytes.chunks(size.max(1)) {
+        decoder.push(piece);
+        loop {
+            match decoder.next() {
+                Ok(Some(value)) => values.push(value),
+                Ok(None) => break,
+                Err(error) => return (values, Some(error)),
+            }
+        }
+        assert!(decoder.waiting() <= (limits.message + 9) * limits.spread, "too much is kept");
+    }
+    (values, None)
+}
+
 pub fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()

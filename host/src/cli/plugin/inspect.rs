@@ -11,7 +11,8 @@ use super::call::{self, SettingsArgs};
 use crate::cli::output::{self, Exit, Format};
 use crate::cli::plugins::sandbox;
 use crate::plugin::contract::functions::ParameterKind;
-use crate::plugin::{Digest, Function, Manifest, Outline, tame};
+use crate::plugin::{Digest, Function, Manifest, Outline};
+use crate::types::tame;
 
 /// The longest file that is looked at, in bytes: more than any limit on components allows.
 const MAX_FILE: u64 = 64 << 20;

@@ -9,8 +9,8 @@ use super::call::{self, Export, Outcome, Question, Scene, SettingsArgs};
 use crate::cli::output::{self, Exit, Format};
 use crate::cli::plugins::sandbox;
 use crate::environment;
-use crate::plugin::{PluginSet, tame};
-use crate::types::Name;
+use crate::plugin::PluginSet;
+use crate::types::{Name, tame};
 
 /// The longest key that is printed, in bytes.
 const MAX_KEY: usize = 1000;

@@ -1,7 +1,7 @@
 //! The way to the API server: address and credentials, read again when they may have changed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Method, Request, Response, header};
@@ -26,11 +26,11 @@ pub enum Place {
 #[error("no way to the Kubernetes API: {0}")]
 pub struct AccessError(String);
 
-/// The way to the API server of a cluster.
-#[derive(Debug)]
+/// The way to the API server of a cluster. Clones have connections and credentials in common.
+#[derive(Debug, Clone)]
 pub struct Access {
     place: Place,
-    current: Mutex<Current>,
+    current: Arc<Mutex<Current>>,
 }
 
 struct Current {
@@ -61,7 +61,8 @@ impl Access {
     /// They are not there, or cannot be used.
     pub async fn open(place: Place) -> Result<Self, AccessError> {
         let config = read(&place).await?;
-        Ok(Self { place, current: Mutex::new(Current { config, client: None, read: Instant::now() }) })
+        let current = Current { config, client: None, read: Instant::now() };
+        Ok(Self { place, current: Arc::new(Mutex::new(current)) })
     }
 
     fn client(&self) -> Result<Client, Failure> {

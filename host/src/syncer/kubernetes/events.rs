@@ -20,9 +20,9 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::groups::CalicoGroup;
-use super::pace::{Backoff, chance};
 use super::stream::Shared;
 use crate::notice::{About, Herald, Matter, Notice, Notices};
+use crate::syncer::backoff::{Backoff, chance};
 use crate::types::Name;
 
 /// So many Events can be told at once, and one more every so often.

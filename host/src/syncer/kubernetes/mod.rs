@@ -42,7 +42,6 @@ pub use events::Events;
 pub use groups::CalicoGroup;
 pub(super) use object::Pruned;
 pub use pace::Pace;
-pub(super) use pace::{Backoff, chance};
 pub use probe::probe;
 
 /// The sources of a node, one for each kind that is read, and what brings its notices into the cluster.
@@ -55,13 +54,7 @@ pub fn sources(
     group: Option<CalicoGroup>,
     pace: Pace,
 ) -> (Vec<Box<dyn Syncer>>, Events) {
-    let whole = [Kind::KubeNode, Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
-    let mut collections: Vec<Vec<Collection>> =
-        whole.into_iter().map(|kind| vec![Collection::all(kind)]).collect();
-    if !settings.use_pod_cidr {
-        collections.push(Collection::blocks_of(&settings.node).into());
-    }
-    of(access, settings, group, pace, collections)
+    of(access, settings, group, pace, true)
 }
 
 /// The sources of what is in no other datastore: Services, EndpointSlices, and Secrets as above.
@@ -71,7 +64,21 @@ pub fn sources_beside(
     group: Option<CalicoGroup>,
     pace: Pace,
 ) -> (Vec<Box<dyn Syncer>>, Events) {
-    of(access, settings, group, pace, Vec::new())
+    of(access, settings, group, pace, false)
+}
+
+/// What is listed for a node, a source each; without Calico's kinds and the nodes where another datastore has them.
+fn collections(settings: &Settings, with_calico: bool) -> Vec<Vec<Collection>> {
+    let mut collections: Vec<Vec<Collection>> = Vec::new();
+    if with_calico {
+        let whole = [Kind::KubeNode, Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
+        collections.extend(whole.map(|kind| vec![Collection::all(kind)]));
+        if !settings.use_pod_cidr {
+            collections.push(Collection::blocks_of(&settings.node).into());
+        }
+    }
+    collections.extend([Kind::Service, Kind::EndpointSlice].map(|kind| vec![Collection::all(kind)]));
+    collections
 }
 
 fn of(
@@ -79,15 +86,15 @@ fn of(
     settings: &Settings,
     group: Option<CalicoGroup>,
     pace: Pace,
-    mut collections: Vec<Vec<Collection>>,
+    with_calico: bool,
 ) -> (Vec<Box<dyn Syncer>>, Events) {
     let defaults = settings.defaults();
     let shared = Arc::new(Shared { access, groups: Groups::new(group), defaults, pace });
-    collections.extend([Kind::Service, Kind::EndpointSlice].map(|kind| vec![Collection::all(kind)]));
     let source = |collections: Vec<Collection>| -> Box<dyn Syncer> {
         Box::new(Collections::new(shared.clone(), collections))
     };
-    let mut sources: Vec<Box<dyn Syncer>> = collections.into_iter().map(source).collect();
+    let mut sources: Vec<Box<dyn Syncer>> =
+        collections(settings, with_calico).into_iter().map(source).collect();
     sources.push(Box::new(Secrets::new(shared.clone(), settings.secret_namespace.clone())));
     (sources, Events::new(shared, settings.kubernetes_node.parse().unwrap_or_else(|_| settings.node.clone())))
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::access::Access;
-use super::collection::Collection;
+use super::collections;
 use super::failure::Failure;
 use super::groups::{CalicoGroup, Groups};
 use crate::engine::Settings;
-use crate::resources::Kind;
-use crate::syncer::Step;
+use crate::syncer::step::{MAX_SHOWN, Step};
+use crate::types::tame;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -29,7 +29,9 @@ pub async fn probe(
     if !is_there {
         return steps;
     }
-    let mut collections: Vec<Collection> = [Kind::Service, Kind::EndpointSlice].map(Collection::all).into();
+    let mut collections = collections(settings, with_calico).concat();
+    // What is in no other datastore comes first.
+    collections.sort_by_key(|collection| !collection.can_be_done_without());
     if with_calico {
         let served = Groups::new(group).served(access, Duration::ZERO, ANSWER).await;
         let found = match &served {
@@ -39,11 +41,6 @@ pub async fn probe(
         };
         steps.push(Step::new("kubernetes: Calico's group", found));
         let group = served.ok().flatten().map_or(CalicoGroup::Crd, |served| served.group);
-        let calico = [Kind::BgpConfiguration, Kind::BgpPeer, Kind::BgpFilter, Kind::IpPool];
-        collections.extend([Kind::KubeNode].into_iter().chain(calico).map(Collection::all));
-        if !settings.use_pod_cidr {
-            collections.extend(Collection::blocks_of(&settings.node));
-        }
         collections.iter_mut().for_each(|collection| collection.group = group);
     }
     for collection in collections {
@@ -72,7 +69,7 @@ async fn version(access: &Access) -> Result<String, String> {
     }
     match access.get_whole("/version", ANSWER).await {
         Ok(text) => match serde_json::from_slice::<Version>(&text) {
-            Ok(version) => Ok(version.git_version),
+            Ok(version) => Ok(tame(&version.git_version, MAX_SHOWN)),
             Err(_) => {
                 Err("what answers is no API server; KUBECONFIG names the file with its address".to_owned())
             }

@@ -13,10 +13,11 @@ use super::failure::Failure;
 use super::groups::{CalicoGroup, Groups};
 use super::list::{Page, Splitter};
 use super::object::{Change, read_event, read_item};
-use super::pace::{Backoff, Pace, chance};
+use super::pace::Pace;
 use crate::manifest::MAX_OBJECT_BYTES;
 use crate::resources::Defaults;
 use crate::syncer::Stopped;
+use crate::syncer::backoff::{Backoff, chance};
 
 /// What all streams of a cluster share.
 #[derive(Debug)]

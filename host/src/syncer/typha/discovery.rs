@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 
 use super::config::At;
-use crate::syncer::kubernetes::{Access, chance};
+use crate::syncer::backoff::chance;
+use crate::syncer::kubernetes::Access;
 use crate::types::Name;
 
 /// The port of the instances in an EndpointSlice.

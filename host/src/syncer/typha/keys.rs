@@ -19,7 +19,7 @@ pub(super) enum Found {
 const OBJECTS: &str = "/calico/resources/v3/projectcalico.org/";
 
 /// The folder of the nodes' blocks.
-pub(super) const BLOCKS: &str = "/calico/ipam/v2/host/";
+const BLOCKS: &str = "/calico/ipam/v2/host/";
 
 const POOLS: [&str; 2] = ["/calico/v1/ipam/v4/pool/", "/calico/v1/ipam/v6/pool/"];
 
@@ -32,7 +32,7 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 /// What a key stands for.
-enum Meaning<'a> {
+pub(super) enum Meaning<'a> {
     /// An object of Calico: its kind and its name.
     Object(&'static str, &'a str),
     /// A pool in Typha's form: its CIDR with a dash.
@@ -41,7 +41,8 @@ enum Meaning<'a> {
     Block(&'a str, &'a str),
 }
 
-fn meaning(key: &str) -> Option<Meaning<'_>> {
+/// What a key that is read stands for. Of blocks those of this node are read, if there is one.
+pub(super) fn meaning<'a>(key: &'a str, blocks_of: Option<&Name>) -> Option<Meaning<'a>> {
     if let Some(rest) = key.strip_prefix(OBJECTS) {
         let (folder, name) = rest.split_once('/')?;
         let (_, kind) = KINDS.into_iter().find(|(own, _)| *own == folder)?;
@@ -50,24 +51,14 @@ fn meaning(key: &str) -> Option<Meaning<'_>> {
     if let Some(rest) = key.strip_prefix(BLOCKS) {
         let (node, rest) = rest.split_once('/')?;
         let cidr = rest.strip_prefix("ipv4/block/").or_else(|| rest.strip_prefix("ipv6/block/"))?;
-        return Some(Meaning::Block(node, cidr));
+        let is_own = blocks_of.is_some_and(|own| own.as_str() == node);
+        return is_own.then_some(Meaning::Block(node, cidr));
     }
     POOLS.into_iter().find_map(|folder| key.strip_prefix(folder)).map(Meaning::Pool)
 }
 
-/// Whether a key matters to a node.
-pub(super) fn is_read(key: &str, own: &Name) -> bool {
-    match meaning(key) {
-        Some(Meaning::Block(node, _)) => node == own.as_str(),
-        other => other.is_some(),
-    }
-}
-
 /// Reads the value of a key that is read.
-pub(super) fn read(key: &str, value: &[u8], defaults: &Defaults) -> Found {
-    let Some(meaning) = meaning(key) else {
-        return Found::Nameless("not a key that is read".to_owned());
-    };
+pub(super) fn read(key: &str, meaning: Meaning<'_>, value: &[u8], defaults: &Defaults) -> Found {
     let content = match serde_json::from_slice::<Pruned>(value) {
         Ok(Pruned(Value::Object(content))) => Ok(content),
         Ok(_) => Err("the value is no JSON object".to_owned()),
@@ -174,15 +165,20 @@ mod tests {
     use super::*;
     use crate::resources::{EncapMode, Kind, Resource};
 
+    fn own() -> Name {
+        "node-a".parse().expect("a name")
+    }
+
+    fn read(key: &str, value: &str) -> Found {
+        let meaning = meaning(key, Some(&own())).expect("a key that is read");
+        super::read(key, meaning, value.as_bytes(), &Defaults::default())
+    }
+
     fn found(key: &str, value: &str) -> Parsed {
-        match read(key, value.as_bytes(), &Defaults::default()) {
+        match read(key, value) {
             Found::Object(parsed) => *parsed,
             Found::Nameless(reason) => panic!("{key}: {reason}"),
         }
-    }
-
-    fn own() -> Name {
-        "node-a".parse().expect("a name")
     }
 
     #[test]
@@ -200,7 +196,9 @@ mod tests {
             ("/calico/v1/host/x", false),
             ("", false),
         ] {
-            assert_eq!(super::is_read(key, &own()), is_read, "{key}");
+            assert_eq!(meaning(key, Some(&own())).is_some(), is_read, "{key}");
+            let is_block = key.starts_with(BLOCKS);
+            assert_eq!(meaning(key, None).is_some(), is_read && !is_block, "{key} without blocks");
         }
     }
 
@@ -225,7 +223,7 @@ mod tests {
         }
         for name in ["a/b", "..", "", "a b", "../nodes/x"] {
             let key = format!("{peers}{name}");
-            let found = read(&key, value.as_bytes(), &Defaults::default());
+            let found = read(&key, value);
             assert!(matches!(found, Found::Nameless(_)), "{key}: {found:?}");
         }
     }

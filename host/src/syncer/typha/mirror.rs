@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
-use super::keys::{self, Found};
-use crate::engine::Event;
+use super::keys::{self, Found, Meaning};
+use crate::engine::{Event, Settings};
 use crate::resources::{Defaults, ObjectKey, Parsed};
 use crate::syncer::Update;
 use crate::types::Name;
@@ -18,8 +18,8 @@ const TOLD_AT_ONCE: usize = 256;
 
 /// Typha's data as this node has it.
 pub(super) struct Mirror {
-    node: Name,
-    without_blocks: bool,
+    /// The node whose blocks matter.
+    blocks_of: Option<Name>,
     defaults: Defaults,
     hasher: RandomState,
     known: BTreeMap<Box<str>, Known>,
@@ -53,11 +53,10 @@ struct Known {
 
 impl Mirror {
     /// The data as a node needs it; without blocks where they follow from its pod CIDRs.
-    pub(super) fn new(node: Name, without_blocks: bool, defaults: Defaults) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
-            node,
-            without_blocks,
-            defaults,
+            blocks_of: (!settings.use_pod_cidr).then(|| settings.node.clone()),
+            defaults: settings.defaults(),
             hasher: RandomState::new(),
             known: BTreeMap::new(),
             pending: BTreeMap::new(),
@@ -97,25 +96,22 @@ impl Mirror {
         let Ok(key) = str::from_utf8(key) else { return };
         if value.is_empty() {
             self.remove(key);
-            return;
+        } else if let Some(meaning) = keys::meaning(key, self.blocks_of.as_ref()) {
+            self.read(key, meaning, value);
         }
-        let is_left_out = self.without_blocks && key.starts_with(keys::BLOCKS);
-        if is_left_out || !keys::is_read(key, &self.node) {
-            return;
-        }
-        self.read(key, value);
     }
 
-    fn read(&mut self, key: &str, value: &[u8]) {
+    fn read(&mut self, key: &str, meaning: Meaning<'_>, value: &[u8]) {
         let hash = self.hasher.hash_one(value);
+        let mut was_there = false;
         if let Some(known) = self.known.get_mut(key) {
             known.connection = self.connection;
             if known.value == hash {
                 return;
             }
+            was_there = known.object.is_some();
         }
-        let was_there = self.known.get(key).is_some_and(|known| known.object.is_some());
-        let object = match keys::read(key, value, &self.defaults) {
+        let object = match keys::read(key, meaning, value, &self.defaults) {
             Found::Object(parsed) => {
                 let object = parsed.key.clone();
                 self.nameless.remove(key);

@@ -9,10 +9,12 @@ use super::connection::Connection;
 use super::discovery::Discovery;
 use super::mirror::Mirror;
 use super::session::Session;
+use super::source::MAX_REASON;
 use super::tls;
 use crate::engine::Settings;
-use crate::syncer::Step;
 use crate::syncer::kubernetes::Access;
+use crate::syncer::step::{MAX_SHOWN, Step};
+use crate::types::tame;
 
 /// How many instances are tried.
 const MOST: usize = 8;
@@ -36,6 +38,7 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
         let connection = match Connection::open(config, address, Pace::default().dial).await {
             Ok(connection) => connection,
             Err(reason) => {
+                let reason = tame(&reason, MAX_REASON);
                 let todo = if reason.starts_with("TLS") {
                     "compare the names, dates and authorities of the certificates on both sides"
                 } else {
@@ -52,6 +55,7 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
         steps.push(Step::new(format!("typha: connect to {address}"), Ok(said)));
         let greeted = greet(config, connection, settings).await;
         let greeted = greeted.map_err(|reason| {
+            let reason = tame(&reason, MAX_REASON);
             format!("{reason}; where Typha speaks TLS, both certificates must be of one authority and the names as wanted")
         });
         steps.push(Step::new(format!("typha: greet {address}"), greeted));
@@ -62,14 +66,14 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
 async fn greet(config: &Config, mut connection: Connection, settings: &Settings) -> Result<String, String> {
     let (mut session, hello) = Session::begin(settings.node.as_str(), 1);
     connection.send(&hello, config.write).await?;
-    let mut mirror = Mirror::new(settings.node.clone(), settings.use_pod_cidr, settings.defaults());
+    let mut mirror = Mirror::new(settings);
     let deadline = Instant::now() + config.read;
     loop {
         let bytes = tokio::time::timeout_at(deadline, connection.receive()).await;
         let bytes = bytes.map_err(|_| "there is no answer to the greeting".to_owned())??;
         session.take(bytes, &mut mirror)?;
         if let Some(version) = session.version() {
-            return Ok(format!("version {version}"));
+            return Ok(format!("version {}", tame(version, MAX_SHOWN)));
         }
     }
 }

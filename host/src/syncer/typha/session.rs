@@ -17,8 +17,8 @@ pub(super) struct Session {
 pub(super) struct Taken {
     /// What is to be sent.
     pub(super) answer: Vec<u8>,
-    /// How many messages were complete.
-    pub(super) messages: usize,
+    /// A message was complete.
+    pub(super) has_message: bool,
     /// The server has said that it has more to say: it reads its datastore.
     pub(super) reads: bool,
 }
@@ -83,7 +83,7 @@ impl Session {
                     None
                 }
             };
-            taken.messages += 1;
+            taken.has_message = true;
             if let Some(compressed) = restart {
                 wire.restart(compressed)?;
                 taken.answer.extend(speaker.ack());
@@ -97,12 +97,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::engine::Event;
+    use crate::engine::{Event, Settings};
     use crate::syncer::Update;
+
+    fn mirror() -> Mirror {
+        Mirror::new(&Settings::new("one".parse().expect("a name")))
+    }
 
     /// What a conversation came to: the objects that are there, and how often it was answered.
     fn replay(recording: &[u8], piece: usize) -> Result<(BTreeSet<String>, usize), String> {
-        let mut mirror = Mirror::new("one".parse().expect("a name"), false, Default::default());
+        let mut mirror = mirror();
         let (mut session, _) = Session::begin("one", 1);
         mirror.connected();
         let (mut objects, mut answers, mut in_sync) = (BTreeSet::new(), 0, 0);
@@ -153,7 +157,7 @@ mod tests {
             for at in (0..recording.len()).step_by(13) {
                 let mut flawed = recording.to_vec();
                 flawed[at] ^= 0x55;
-                let mut mirror = Mirror::new("one".parse().expect("a name"), false, Default::default());
+                let mut mirror = mirror();
                 let (mut session, _) = Session::begin("one", 1);
                 mirror.connected();
                 for byte in flawed.chunks(1) {

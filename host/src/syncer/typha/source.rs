@@ -14,10 +14,10 @@ use super::discovery::Discovery;
 use super::mirror::Mirror;
 use super::session::Session;
 use crate::engine::Settings;
-use crate::plugin::tame;
-use crate::syncer::kubernetes::{Access, Backoff, chance};
+use crate::syncer::backoff::{Backoff, chance};
+use crate::syncer::kubernetes::Access;
 use crate::syncer::{Stopped, Syncer, Update, Updates};
-use crate::types::Name;
+use crate::types::{Name, tame};
 
 /// Typha as a source.
 pub struct Typha {
@@ -39,7 +39,7 @@ impl Typha {
     /// found by one.
     pub fn new(config: Config, access: Option<Access>, settings: &Settings, pace: Pace) -> Self {
         let discovery = Discovery::new(config.at.clone(), access, settings.kubernetes_node.clone());
-        let mirror = Mirror::new(settings.node.clone(), settings.use_pod_cidr, settings.defaults());
+        let mirror = Mirror::new(settings);
         Self { config, pace, node: settings.node.clone(), discovery, mirror }
     }
 }
@@ -118,9 +118,6 @@ impl Board {
     fn next(&self, pace: &Pace) -> (Vec<Update>, Option<Instant>) {
         let mut state = self.state();
         let State { mirror, failure } = &mut *state;
-        if mirror.is_in_sync() {
-            *failure = None;
-        }
         let mut told = mirror.take();
         let Some((since, reason)) = failure else { return (told, None) };
         // Whoever has not begun yet has nothing to lose by hearing at once why.
@@ -134,7 +131,7 @@ impl Board {
 }
 
 /// The longest reason that is kept, in bytes.
-const MAX_REASON: usize = 1024;
+pub(super) const MAX_REASON: usize = 1024;
 
 /// The network's side.
 struct Client<'a> {
@@ -213,7 +210,7 @@ impl Client<'_> {
             if taken.reads {
                 self.board.fail(format!("{address}: the server reads its datastore"));
             }
-            if taken.messages > 0 {
+            if taken.has_message {
                 deadline = Instant::now() + self.config.read;
                 self.board.news.notify_one();
             }

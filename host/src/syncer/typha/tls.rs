@@ -15,6 +15,8 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::config::{Names, ServerIdentity, Tls};
+use crate::syncer::step::MAX_SHOWN;
+use crate::types::tame;
 
 /// Reads the files.
 ///
@@ -71,7 +73,8 @@ impl ServerCertVerifier for Verifier {
         let parsed = ParsedCertificate::try_from(certificate)?;
         let algorithms = self.provider.signature_verification_algorithms.all;
         verify_server_cert_signed_by_trust_anchor(&parsed, &self.roots, intermediates, now, algorithms)?;
-        let names = names(certificate).ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))?;
+        let names = X509Certificate::from_der(certificate).ok().and_then(|(_, parsed)| names(&parsed));
+        let names = names.ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))?;
         if self.wanted.is_met(&names) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -129,8 +132,11 @@ pub(super) fn describe(file: &Path) -> Result<String, String> {
 /// What a certificate says of itself; none if it cannot be read.
 pub(super) fn summary(certificate: &[u8]) -> Option<String> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
-    let uris = names(certificate)?.uris;
-    let uris = if uris.is_empty() { String::new() } else { format!(", URIs {}", uris.join(", ")) };
+    let uris = names(&parsed)?.uris;
+    let uris = match uris.is_empty() {
+        true => String::new(),
+        false => format!(", URIs {}", tame(&uris.join(", "), MAX_SHOWN)),
+    };
     Some(format!("{}{uris}", told(&parsed)))
 }
 
@@ -138,16 +144,15 @@ fn told(certificate: &X509Certificate<'_>) -> String {
     let validity = certificate.validity();
     format!(
         "{}, signed by {}, valid from {} until {}",
-        certificate.subject(),
-        certificate.issuer(),
+        tame(&certificate.subject().to_string(), MAX_SHOWN),
+        tame(&certificate.issuer().to_string(), MAX_SHOWN),
         validity.not_before,
         validity.not_after
     )
 }
 
-/// The names in a certificate; none if it cannot be read.
-fn names(certificate: &[u8]) -> Option<Names> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+/// The names in a certificate; none if they cannot be read.
+fn names(certificate: &X509Certificate<'_>) -> Option<Names> {
     let common = certificate.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
     let alternative = certificate.subject_alternative_name().ok()?;
     let uris = alternative.iter().flat_map(|names| &names.value.general_names);
