@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::stopwatch::{Called, Stopwatch};
 use crate::engine::{Changes, Engine, Event, Settings, Snapshot, Work};
+use crate::pipeline::{Passed, pass};
 use crate::plugin::PluginSet;
 use crate::policy::{Abandoned, CallError, Overlay};
 use crate::render::{RenderError, Renderer, Rendering, Resource, SharedCalls, Text};
@@ -112,21 +113,15 @@ impl MeasuredNode {
         let begun = Instant::now();
         let watched = Stopwatch::new(self.plugins.begin(self.engine.snapshot(), begun));
         let watched = Arc::new(Mutex::new(watched));
-        let mut held = watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let derived = self.overlay.derive(self.engine.snapshot(), changes, &mut *held)?;
-        drop(held);
-        let policy = begun.elapsed();
+        let snapshot = self.engine.snapshot();
+        let passed = pass(begun, &watched, snapshot, changes, &mut self.overlay, &mut self.renderer)?;
+        let Passed { derived, rendering, policy_time, render_time } = passed;
         if let Some(error) = derived.errors.into_iter().next() {
             return Err(StepError::Plugin(error));
         }
-        let begun = Instant::now();
-        self.renderer.note(&derived.changes);
-        let shared: SharedCalls = watched.clone();
-        let rendering = self.renderer.render_with(&derived.snapshot, Some(&shared));
-        let render = begun.elapsed();
         self.snapshot = Some(derived.snapshot);
         let calls = watched.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok((policy, render, calls, rendering))
+        Ok((policy_time, render_time, calls, rendering))
     }
 }
 
