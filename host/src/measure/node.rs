@@ -98,7 +98,7 @@ impl MeasuredNode {
         let begun = Instant::now();
         let changes = self.engine.apply(events);
         let engine = begun.elapsed();
-        let work = difference(self.engine.work(), before);
+        let work = self.engine.work() - before;
         let (policy, render, calls, rendering) = self.render(changes)?;
         if let Some(error) = rendering.files.iter().find_map(|file| file.as_ref().err()) {
             return Err(error.clone().into());
@@ -130,15 +130,6 @@ pub fn assemble(text: &Text) -> Vec<u8> {
     let mut whole = Vec::with_capacity(text.len());
     text.chunks().for_each(|chunk| whole.extend_from_slice(chunk.as_bytes()));
     whole
-}
-
-fn difference(after: Work, before: Work) -> Work {
-    Work {
-        keys_touched: after.keys_touched - before.keys_touched,
-        selectors_evaluated: after.selectors_evaluated - before.selectors_evaluated,
-        peers_computed: after.peers_computed - before.peers_computed,
-        services_computed: after.services_computed - before.services_computed,
-    }
 }
 
 /// What rendering a snapshot with one template alone takes, from nothing.
