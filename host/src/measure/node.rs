@@ -7,7 +7,7 @@ use crate::engine::{Changes, Engine, Event, Settings, Snapshot, Work};
 use crate::pipeline::{Passed, pass};
 use crate::plugin::PluginSet;
 use crate::policy::{Abandoned, CallError, Overlay};
-use crate::render::{RenderError, Renderer, Rendering, Resource, SharedCalls, Text};
+use crate::render::{RenderError, Renderer, Rendering, Resource, Text};
 
 /// The engine, the plugins and the templates of one node, put together as a [`Pipeline`](crate::pipeline::Pipeline) does it,
 /// with a clock between them.
@@ -130,25 +130,4 @@ pub fn assemble(text: &Text) -> Vec<u8> {
     let mut whole = Vec::with_capacity(text.len());
     text.chunks().for_each(|chunk| whole.extend_from_slice(chunk.as_bytes()));
     whole
-}
-
-/// What rendering a snapshot with one template alone takes, from nothing.
-///
-/// # Errors
-/// [`StepError::Template`].
-pub fn template_alone(
-    resource: Resource,
-    snapshot: &Snapshot,
-    plugins: &PluginSet,
-) -> Result<(Duration, Rendering), StepError> {
-    let mut renderer = Renderer::new(vec![resource]);
-    let session = Arc::new(Mutex::new(plugins.begin(snapshot, Instant::now())));
-    let shared: SharedCalls = session;
-    let begun = Instant::now();
-    let rendering = renderer.render_with(snapshot, Some(&shared));
-    let time = begun.elapsed();
-    match rendering.files.iter().find_map(|file| file.as_ref().err()) {
-        Some(error) => Err(error.clone().into()),
-        None => Ok((time, rendering)),
-    }
 }

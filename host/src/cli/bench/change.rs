@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::scene::{Disk, RunArgs, Scene, SceneArgs, failed, put, texts};
 use super::table::{Row, percent, ratio, sentences, table};
+use super::turn::{Kind, Turn, Turns};
 use crate::cli::output::{self, Exit, Format, Progress};
 use crate::engine::{Event, Work};
-use crate::measure::{Kind, MeasuredNode, Step, Times, Turn, Turns, shown};
+use crate::measure::{MeasuredNode, Step, Times, shown};
 use crate::render::Stats;
 
 /// How many objects are tried until one is found whose change reaches a file.

@@ -1,18 +1,22 @@
 //! `tailorbird bench render`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
 
 use super::scene::{Disk, RunArgs, Scene, SceneArgs, failed, put, texts};
 use super::table::{Row, percent, ratio, sentences, table};
+use super::turn::{Turns, node_facts};
 use crate::bird::check::CHECK_TIMEOUT;
 use crate::cli::output::{self, Exit, Format, Progress};
+use crate::engine::Snapshot;
 use crate::engine::selector::Selector;
-use crate::measure::{Calls, Times, Turns, shown, template_alone};
-use crate::resources::Resource;
+use crate::measure::{Calls, StepError, Times, shown};
+use crate::plugin::PluginSet;
+use crate::render::{Renderer, Rendering, Resource, SharedCalls};
 
 /// Selectors that are shown; there can be thousands.
 const SELECTORS: usize = 10;
@@ -148,17 +152,28 @@ fn templates(scene: &Scene<'_>, runs: u32) -> anyhow::Result<Vec<Row>> {
     Ok(rows.into_iter().map(row).collect())
 }
 
+/// What rendering a snapshot with one template alone takes, from nothing.
+fn template_alone(
+    resource: Resource,
+    snapshot: &Snapshot,
+    plugins: &PluginSet,
+) -> Result<(Duration, Rendering), StepError> {
+    let mut renderer = Renderer::new(vec![resource]);
+    let session = Arc::new(Mutex::new(plugins.begin(snapshot, Instant::now())));
+    let shared: SharedCalls = session;
+    let begun = Instant::now();
+    let rendering = renderer.render_with(snapshot, Some(&shared));
+    let time = begun.elapsed();
+    match rendering.files.iter().find_map(|file| file.as_ref().err()) {
+        Some(error) => Err(error.clone().into()),
+        None => Ok((time, rendering)),
+    }
+}
+
 /// What each selector of a BGPPeer takes for all nodes, the slowest first.
 fn selectors(scene: &Scene<'_>) -> Vec<Row> {
     let objects = scene.objects();
-    let labels: Vec<_> = objects
-        .values()
-        .filter_map(|resource| match resource {
-            Resource::KubeNode(node) => Some(&node.labels),
-            Resource::CalicoNode(node) => Some(&node.labels),
-            _ => None,
-        })
-        .collect();
+    let labels: Vec<_> = objects.values().filter_map(node_facts).map(|(_, labels)| labels).collect();
     let measured = |selector: &Selector| {
         let mut times = Times::default();
         let mut selected = 0;
