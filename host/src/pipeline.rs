@@ -9,7 +9,7 @@ use crate::engine::{Changes, Engine, Event, Snapshot};
 use crate::explain::{Explanation, Query, State, explain};
 use crate::plugin::{LoadError, PluginSet, Session, Usage};
 use crate::policy::{Abandoned, CallError, Derived, FunctionCalls, Overlay, Plugins};
-use crate::render::{self, Renderer, Rendering, ResourceError, SharedCalls, Stats};
+use crate::render::{self, Renderer, Rendering, Resource, ResourceError, SharedCalls, Stats};
 use crate::types::Name;
 
 /// Template resources, ready to render.
@@ -49,25 +49,34 @@ impl Templates {
     /// # Errors
     /// There is nothing to work with. A resource that cannot be used holds up its own group only, and is no error here.
     pub fn load(confdir: Option<&Path>, node: &Name, plugins: &PluginSet) -> Result<Self, TemplatesError> {
-        let loaded = match confdir {
-            Some(folder) => render::load_with(folder, node, &render::plugin_functions(plugins)?),
-            None => render::built_in(node),
-        };
         let (mut resources, mut unusable) = (Vec::new(), Vec::new());
-        for result in loaded {
+        for result in Self::resources(confdir, node, plugins)? {
             match result {
                 Ok(resource) => resources.push(resource),
                 Err(error) if error.group.is_some() => unusable.push(error),
                 Err(error) => return Err(TemplatesError::Stray(error)),
             }
         }
-        if resources.is_empty() && unusable.is_empty() {
+        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
+        Ok(Self { renderer: Renderer::new(resources), named, unusable })
+    }
+
+    /// The same resources, each usable or not, of which there is at least one.
+    pub(crate) fn resources(
+        confdir: Option<&Path>,
+        node: &Name,
+        plugins: &PluginSet,
+    ) -> Result<Vec<Result<Resource, ResourceError>>, TemplatesError> {
+        let loaded = match confdir {
+            Some(folder) => render::load_with(folder, node, &render::plugin_functions(plugins)?),
+            None => render::built_in(node),
+        };
+        if loaded.is_empty() {
             let folder = confdir.unwrap_or_else(|| Path::new("")).join("conf.d");
             let is_folder = folder.is_dir();
             return Err(TemplatesError::Empty { folder, is_folder });
         }
-        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
-        Ok(Self { renderer: Renderer::new(resources), named, unusable })
+        Ok(loaded)
     }
 
     /// What is wrong with the resources that cannot be used.

@@ -14,8 +14,9 @@ use crate::engine::{Event, Settings};
 use crate::environment;
 use crate::manifest::{self, Entry};
 use crate::measure::{Floor, MeasuredNode, StepError, Times, assemble};
+use crate::pipeline::Templates;
 use crate::plugin::PluginSet;
-use crate::render::{self, Rendering, Resource};
+use crate::render::{Rendering, Resource};
 use crate::resources::{self, ObjectKey};
 use crate::stage::Options;
 use crate::types::Name;
@@ -59,17 +60,8 @@ impl SceneArgs {
 
     /// The templates, each one usable.
     pub(super) fn resources(&self, plugins: &PluginSet) -> anyhow::Result<Vec<Resource>> {
-        let loaded = match &self.templates.confdir {
-            Some(folder) => {
-                let functions = render::plugin_functions(plugins).map_err(|error| anyhow!("{error}"))?;
-                render::load_with(folder, &self.node, &functions)
-            }
-            None => render::built_in(&self.node),
-        };
-        if let (true, Some(folder)) = (loaded.is_empty(), &self.templates.confdir) {
-            bail!("there is no template resource (*.toml) in {}", folder.join("conf.d").display());
-        }
-        loaded.into_iter().map(|resource| resource.map_err(|error| anyhow!("{error}"))).collect()
+        let loaded = Templates::resources(self.templates.confdir.as_deref(), &self.node, plugins)?;
+        Ok(loaded.into_iter().collect::<Result<_, _>>()?)
     }
 }
 
