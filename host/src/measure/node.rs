@@ -37,6 +37,19 @@ pub struct Step {
     pub rendering: Rendering,
 }
 
+impl Step {
+    /// From the events to the texts.
+    pub fn time(&self) -> Duration {
+        self.engine + self.policy + self.render
+    }
+
+    /// The texts of the files that may have changed, each in one piece.
+    pub fn texts(&self) -> Vec<Vec<u8>> {
+        let files = self.rendering.files.iter().flatten().filter(|file| file.changed);
+        files.map(|file| assemble(&file.text)).collect()
+    }
+}
+
 /// Calls of one export of one plugin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calls {

@@ -39,7 +39,7 @@ struct Measured {
 
 impl Measured {
     fn take(&mut self, step: &Step) {
-        self.whole.push(step.engine + step.policy + step.render);
+        self.whole.push(step.time());
         for (called, calls) in &step.calls {
             self.calls.entry(*called).or_default().push(*calls);
         }

@@ -13,7 +13,7 @@ use crate::delivery::{self, Destination, Group};
 use crate::engine::{Event, Settings};
 use crate::environment;
 use crate::manifest::{self, Entry};
-use crate::measure::{Floor, MeasuredNode, StepError, Times, assemble};
+use crate::measure::{Floor, MeasuredNode, Step, StepError, Times};
 use crate::pipeline::Templates;
 use crate::plugin::PluginSet;
 use crate::render::{Rendering, Resource};
@@ -219,9 +219,32 @@ impl Disk {
     }
 }
 
-/// The texts of the files that a rendering may have changed.
-pub(super) fn texts(rendering: &Rendering) -> Vec<Vec<u8>> {
-    rendering.files.iter().flatten().filter(|file| file.changed).map(|file| assemble(&file.text)).collect()
+/// The times of the phases from events to files in place.
+#[derive(Default)]
+pub(super) struct Phases {
+    pub(super) engine: Times,
+    pub(super) policy: Times,
+    pub(super) render: Times,
+    pub(super) put: Times,
+}
+
+impl Phases {
+    /// Adds those of a step; its files are still to be put in place.
+    pub(super) fn push(&mut self, step: &Step) {
+        self.engine.push(step.engine);
+        self.policy.push(step.policy);
+        self.render.push(step.render);
+    }
+
+    /// Each with what it is for, in words.
+    pub(super) fn named(&self) -> [(&'static str, &Times); 4] {
+        [
+            ("the engine", &self.engine),
+            ("what plugins change", &self.policy),
+            ("the templates", &self.render),
+            ("staging and swapping", &self.put),
+        ]
+    }
 }
 
 /// Puts the files of groups in place without a check; returns how long that took.
