@@ -48,7 +48,7 @@ impl Measured {
     fn rows(&self, scene: &Scene<'_>) -> Vec<Row> {
         let whole = self.whole.median();
         let row = |(called, calls): (&Called, &Vec<Calls>)| {
-            let name = scene.plugins.facts().get(called.plugin).map_or("", |facts| &*facts.name);
+            let name = scene.cluster.plugins.facts().get(called.plugin).map_or("", |facts| &*facts.name);
             let (count, items) = calls.last().map_or((0, 0), |calls| (calls.calls, calls.items));
             let times: Times = calls.iter().map(|calls| calls.time).collect();
             let each = u32::try_from(items)
@@ -71,7 +71,7 @@ impl Measured {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scene = Scene::load(&args.scene)?;
-    if scene.plugins.is_empty() {
+    if scene.cluster.plugins.is_empty() {
         bail!(
             "there is no plugin to measure: name the configuration file with --config, or a component with --plugin"
         );

@@ -132,7 +132,7 @@ fn templates(scene: &Scene<'_>, runs: u32) -> anyhow::Result<Vec<Row>> {
         for (nth, resource) in scene.resources()?.into_iter().enumerate() {
             let what =
                 format!("{} of {}", resource.dest.file_name().unwrap_or_default().display(), resource.src);
-            let (time, rendering) = template_alone(resource, snapshot, &scene.plugins).map_err(failed)?;
+            let (time, rendering) = template_alone(resource, snapshot, &scene.cluster.plugins).map_err(failed)?;
             let bytes = rendering.files.iter().flatten().map(|file| file.text.len()).sum();
             if rows.len() == nth {
                 rows.push((what, Times::default(), rendering.stats.fragments_rendered, bytes));
@@ -222,7 +222,7 @@ impl Report<'_> {
     fn plugins(&self) -> Vec<Row> {
         let whole = self.measured.whole.median();
         let row = |(plugin, calls): (&usize, &Vec<Calls>)| {
-            let name = self.scene.plugins.facts().get(*plugin).map_or("", |facts| &*facts.name);
+            let name = self.scene.cluster.plugins.facts().get(*plugin).map_or("", |facts| &*facts.name);
             let (count, items) = calls.last().map_or((0, 0), |sum| (sum.calls, sum.items));
             let note = format!("{count} calls about {items} items");
             let times: Times = calls.iter().map(|sum| sum.time).collect();
