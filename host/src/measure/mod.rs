@@ -10,4 +10,5 @@ pub use floor::Floor;
 pub use node::{Calls, MeasuredNode, Step, StepError, assemble};
 pub use resident::Resident;
 pub use stopwatch::Called;
+pub(crate) use times::nanoseconds;
 pub use times::{Times, shown};

@@ -7,10 +7,10 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::scene::{Scene, SceneArgs, failed};
-use super::table::{Row, nanoseconds, percent, ratio, sentences, table};
+use super::table::{Row, percent, ratio, sentences, table};
 use super::turn::{Kind, Turns};
 use crate::cli::output::{self, Exit, Format, Progress};
-use crate::measure::{Called, Calls, Step, Times, shown};
+use crate::measure::{Called, Calls, Step, Times, nanoseconds, shown};
 
 const HELP: &str = "\
 A call's time is the host's, from the question to the answer taken over; the first call of a rendering makes the plugin's instance.
