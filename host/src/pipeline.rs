@@ -8,8 +8,8 @@ use crate::delivery::{self, Destination, Group, SameDestination};
 use crate::engine::{Changes, Engine, Event, Snapshot};
 use crate::explain::{Explanation, Query, State, explain};
 use crate::plugin::{LoadError, PluginSet, Session, Usage};
-use crate::policy::{Abandoned, CallError, Overlay};
-use crate::render::{self, Renderer, ResourceError, SharedCalls, Stats};
+use crate::policy::{Abandoned, CallError, Derived, FunctionCalls, Overlay, Plugins};
+use crate::render::{self, Renderer, Rendering, Resource, ResourceError, SharedCalls, Stats};
 use crate::types::Name;
 
 /// Template resources, ready to render.
@@ -49,25 +49,34 @@ impl Templates {
     /// # Errors
     /// There is nothing to work with. A resource that cannot be used holds up its own group only, and is no error here.
     pub fn load(confdir: Option<&Path>, node: &Name, plugins: &PluginSet) -> Result<Self, TemplatesError> {
-        let loaded = match confdir {
-            Some(folder) => render::load_with(folder, node, &render::plugin_functions(plugins)?),
-            None => render::built_in(node),
-        };
         let (mut resources, mut unusable) = (Vec::new(), Vec::new());
-        for result in loaded {
+        for result in Self::resources(confdir, node, plugins)? {
             match result {
                 Ok(resource) => resources.push(resource),
                 Err(error) if error.group.is_some() => unusable.push(error),
                 Err(error) => return Err(TemplatesError::Stray(error)),
             }
         }
-        if resources.is_empty() && unusable.is_empty() {
+        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
+        Ok(Self { renderer: Renderer::new(resources), named, unusable })
+    }
+
+    /// The same resources, each usable or not, of which there is at least one.
+    pub(crate) fn resources(
+        confdir: Option<&Path>,
+        node: &Name,
+        plugins: &PluginSet,
+    ) -> Result<Vec<Result<Resource, ResourceError>>, TemplatesError> {
+        let loaded = match confdir {
+            Some(folder) => render::load_with(folder, node, &render::plugin_functions(plugins)?),
+            None => render::built_in(node),
+        };
+        if loaded.is_empty() {
             let folder = confdir.unwrap_or_else(|| Path::new("")).join("conf.d");
             let is_folder = folder.is_dir();
             return Err(TemplatesError::Empty { folder, is_folder });
         }
-        let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
-        Ok(Self { renderer: Renderer::new(resources), named, unusable })
+        Ok(loaded)
     }
 
     /// What is wrong with the resources that cannot be used.
@@ -272,25 +281,50 @@ fn render_with(
 ) -> Result<Rendered, Unrendered> {
     let begin = Instant::now();
     let session = Arc::new(Mutex::new(plugins.begin(snapshot, now)));
-    let derived = {
-        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        overlay.derive(snapshot, changes, &mut *session).map_err(|abandoned| Unrendered {
-            plugins: Box::new(PluginWork::of(&session, abandoned.errors.clone())),
-            cause: abandoned.into(),
-        })?
-    };
-    let policy_time = begin.elapsed();
-    let begin = Instant::now();
-    templates.renderer.note(&derived.changes);
-    let calls: SharedCalls = session.clone();
-    let rendering = templates.renderer.render_with(&derived.snapshot, Some(&calls));
-    let render_time = begin.elapsed();
+    let passed = pass(begin, &session, snapshot, changes, overlay, &mut templates.renderer);
+    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+    let Passed { derived, rendering, policy_time, render_time } = passed.map_err(|abandoned| Unrendered {
+        plugins: Box::new(PluginWork::of(&session, abandoned.errors.clone())),
+        cause: abandoned.into(),
+    })?;
     let stats = rendering.stats;
-    let plugins = PluginWork::of(&session.lock().unwrap_or_else(PoisonError::into_inner), derived.errors);
+    let plugins = PluginWork::of(&session, derived.errors);
     match delivery::groups(rendering, &templates.named, &templates.unusable, to) {
         Ok(groups) => {
             Ok(Rendered { groups, snapshot: derived.snapshot, plugins, stats, policy_time, render_time })
         }
         Err(same) => Err(Unrendered { cause: same.into(), plugins: Box::new(plugins) }),
     }
+}
+
+/// What came of a snapshot.
+pub(crate) struct Passed {
+    /// What the plugins left of it.
+    pub(crate) derived: Derived,
+    /// The texts.
+    pub(crate) rendering: Rendering,
+    /// The time that plugins took before templates, from the beginning of their session.
+    pub(crate) policy_time: Duration,
+    /// The time that templates took.
+    pub(crate) render_time: Duration,
+}
+
+/// The way of a snapshot through the plugins, whose session began then, and the templates. What is measured goes it too.
+pub(crate) fn pass<S: Plugins + FunctionCalls + 'static>(
+    begin: Instant,
+    session: &Arc<Mutex<S>>,
+    snapshot: &Snapshot,
+    changes: Changes,
+    overlay: &mut Overlay,
+    renderer: &mut Renderer,
+) -> Result<Passed, Abandoned> {
+    let mut asked = session.lock().unwrap_or_else(PoisonError::into_inner);
+    let derived = overlay.derive(snapshot, changes, &mut *asked)?;
+    drop(asked);
+    let policy_time = begin.elapsed();
+    let begin = Instant::now();
+    renderer.note(&derived.changes);
+    let calls: SharedCalls = session.clone();
+    let rendering = renderer.render_with(&derived.snapshot, Some(&calls));
+    Ok(Passed { derived, rendering, policy_time, render_time: begin.elapsed() })
 }

@@ -1,4 +1,4 @@
-//! Regular files that somebody names, read whole: within bounds, and never waited for.
+//! What somebody names: regular files, read whole, within bounds and never waited for; folders that are to be filled.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -31,4 +31,17 @@ pub(crate) fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 /// As [`read`]; it is no UTF-8.
 pub(crate) fn read_text(path: &Path, max: usize) -> io::Result<String> {
     String::from_utf8(read(path, max)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Whether something can be put where a folder is named: the folder is empty, or nothing is there.
+///
+/// # Errors
+/// It cannot be listed.
+pub(crate) fn is_free(folder: &Path) -> io::Result<bool> {
+    match folder.read_dir() {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
 }

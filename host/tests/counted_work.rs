@@ -8,15 +8,13 @@
 mod component;
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use component::Guest;
 use serde_json::{Value, json};
 use tailorbird::engine::{Event, Settings};
 use tailorbird::generator::{Change, ClusterSpec, event};
 use tailorbird::measure::{Called, MeasuredNode, Step};
-use tailorbird::plugin::config::{Configuration, Entry};
-use tailorbird::plugin::{PluginSet, Sandbox};
+use tailorbird::plugin::PluginSet;
 use tailorbird::render::{Resource, built_in};
 use tailorbird::resources::{Defaults, Document, parse};
 use tailorbird::types::Name;
@@ -72,16 +70,8 @@ fn this_node(spec: &ClusterSpec) -> Name {
 
 /// Plugins that are asked about everything and answer nothing. Another number in the settings makes others of them.
 fn plugins(setting: u32) -> PluginSet {
-    let folder = tempfile::tempdir().unwrap();
-    let entry = |guest: Guest| {
-        let path = folder.path().join(format!("{}.wasm", guest.name));
-        fs::write(&path, guest.component()).unwrap();
-        let settings = [("setting".to_owned(), setting.into())].into_iter().collect();
-        Entry { settings, ..Entry::trial(path) }
-    };
     let guests = [Guest::new("peers", "peers-plugin"), Guest::new("filter", "filter-plugin")];
-    let configuration = Configuration { plugins: guests.map(entry).into(), ..Configuration::default() };
-    PluginSet::load(&Sandbox::new(None).unwrap(), &configuration).unwrap()
+    component::set(&guests, setting)
 }
 
 fn templates(node: &Name) -> Vec<Resource> {

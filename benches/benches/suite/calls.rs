@@ -9,15 +9,13 @@ use serde_json::Value;
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::generator::{ClusterSpec, event};
 use tailorbird::measure::Called;
-use tailorbird::plugin::config::{Configuration, Entry};
-use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::render::{Renderer, load};
 use tailorbird::types::Name;
 use tailorbird_bench::scene::{fresh, is_quick};
 
 use super::render::group;
 
-use guest::Guest;
+use guest::{Guest, set};
 
 #[path = "../../../host/tests/support/component.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
@@ -63,21 +61,6 @@ pub(crate) fn functions(c: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-fn set(guests: &[Guest], setting: u32) -> PluginSet {
-    let folder = tempfile::tempdir().expect("a folder");
-    let entries = guests.iter().map(|guest| {
-        let path = folder.path().join(format!("{}.wasm", guest.name));
-        fs::write(&path, guest.component()).expect("a file");
-        Entry {
-            settings: [("setting".to_owned(), setting.into())].into_iter().collect(),
-            ..Entry::trial(path)
-        }
-    });
-    let configuration = Configuration { plugins: entries.collect(), ..Configuration::default() };
-    let sandbox = Sandbox::new(None).expect("a sandbox");
-    PluginSet::load(&sandbox, &configuration).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 /// The policies, asked about clusters of several sizes. A rendering's first call of a plugin makes its instance.

@@ -88,8 +88,7 @@ fn alternate(
             for _ in 0..iterations {
                 turn += 1;
                 before(node, turn);
-                let done = step(node, turns[turn % 2].clone());
-                time += done.engine + done.policy + done.render;
+                time += step(node, turns[turn % 2].clone()).time();
             }
             time
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use tailorbird::delivery::{self, Checks, Destination, Group};
 use tailorbird::generator::{Change, event};
-use tailorbird::measure::{Floor, Times, assemble, shown};
+use tailorbird::measure::{Floor, Times, shown};
 use tailorbird::plugin::PluginSet;
 use tailorbird::render::Rendering;
 use tailorbird::stage::Options;
@@ -65,14 +65,7 @@ fn measure(size: u32) -> Result<[f64; 4]> {
     for turn in 0..=if is_quick() { 5 } else { TURNS } {
         let changed = spec.change(Change::NodeAddress(1), turn + 1).context("node 1")?;
         let step = node.step([event(changed)]).map_err(|error| anyhow!("{error}"))?;
-        let texts: Vec<Vec<u8>> = step
-            .rendering
-            .files
-            .iter()
-            .flatten()
-            .filter(|file| file.changed)
-            .map(|file| assemble(&file.text))
-            .collect();
+        let texts = step.texts();
         bytes = texts.iter().map(Vec::len).sum();
         let alone = floor.take(texts.iter().map(Vec::as_slice))?;
         let groups = groups(step.rendering, &named, &out)?;

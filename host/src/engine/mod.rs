@@ -89,6 +89,20 @@ pub struct Work {
     pub services_computed: usize,
 }
 
+impl std::ops::Sub for Work {
+    type Output = Self;
+
+    /// The work since an earlier count.
+    fn sub(self, before: Self) -> Self {
+        Self {
+            keys_touched: self.keys_touched - before.keys_touched,
+            selectors_evaluated: self.selectors_evaluated - before.selectors_evaluated,
+            peers_computed: self.peers_computed - before.peers_computed,
+            services_computed: self.services_computed - before.services_computed,
+        }
+    }
+}
+
 /// The engine of one node. See the module's documentation.
 #[derive(Debug)]
 pub struct Engine {

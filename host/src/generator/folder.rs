@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{ClusterSpec, manifest, objects, yaml};
+use crate::regular::is_free;
 use crate::resources::Kind;
 
 /// Why manifests were not written.
@@ -56,15 +57,6 @@ pub fn write_folder(spec: &ClusterSpec, folder: &Path) -> Result<Vec<(PathBuf, u
     // It has another name now, and nothing is left to remove.
     let _ = staged.keep();
     Ok(written.into_iter().map(|(name, count)| (folder.join(name), count)).collect())
-}
-
-fn is_free(folder: &Path) -> io::Result<bool> {
-    match folder.read_dir() {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 /// The files of a folder while they are written, one kind after the other.

@@ -16,7 +16,7 @@ use super::random::Random;
 /// status files of workloads, which generated clusters do not have.
 ///
 /// What the object does not hold follows from its name alone: an object that changes keeps the rest of its manifest.
-pub fn manifest(resource: &Resource) -> Option<Value> {
+pub(super) fn manifest(resource: &Resource) -> Option<Value> {
     Some(match resource {
         Resource::KubeNode(x) => node(x),
         Resource::BgpConfiguration(x) => calico("BGPConfiguration", x.name.as_str(), configuration_spec(x)),

@@ -22,9 +22,10 @@ use crate::resources::{ObjectKey, Parsed, Resource};
 
 pub use change::Change;
 pub use folder::{FolderError, write_folder};
-pub use manifest::manifest;
-pub use objects::filter_of;
+pub(crate) use objects::filter_of;
 pub use write::{write_json, write_json_lines, write_yaml};
+
+use manifest::manifest;
 
 /// How the nodes of a cluster peer with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

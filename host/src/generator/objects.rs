@@ -512,7 +512,7 @@ fn filter_name(i: u32) -> Name {
 }
 
 /// A filter with these rules, and their JSON.
-pub fn filter_of(name: Name, v4: FilterRules, v6: FilterRules) -> BgpFilter {
+pub(crate) fn filter_of(name: Name, v4: FilterRules, v6: FilterRules) -> BgpFilter {
     let spec = filter_spec(&v4, &v6);
     let json = format!(
         r#"{{"kind":"BGPFilter","apiVersion":"projectcalico.org/v3","metadata":{{"name":"{name}"}},"spec":{spec}}}"#

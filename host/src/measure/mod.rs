@@ -5,11 +5,10 @@ mod node;
 mod resident;
 mod stopwatch;
 mod times;
-mod turn;
 
 pub use floor::Floor;
-pub use node::{Calls, MeasuredNode, Step, StepError, assemble, template_alone};
+pub use node::{Calls, MeasuredNode, Step, StepError, assemble};
 pub use resident::Resident;
 pub use stopwatch::Called;
+pub(crate) use times::nanoseconds;
 pub use times::{Times, shown};
-pub use turn::{Kind, Turn, Turns};

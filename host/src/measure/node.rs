@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::stopwatch::{Called, Stopwatch};
 use crate::engine::{Changes, Engine, Event, Settings, Snapshot, Work};
+use crate::pipeline::{Passed, pass};
 use crate::plugin::PluginSet;
 use crate::policy::{Abandoned, CallError, Overlay};
-use crate::render::{RenderError, Renderer, Rendering, Resource, SharedCalls, Text};
+use crate::render::{RenderError, Renderer, Rendering, Resource, Text};
 
 /// The engine, the plugins and the templates of one node, put together as a [`Pipeline`](crate::pipeline::Pipeline) does it,
 /// with a clock between them.
@@ -34,6 +35,19 @@ pub struct Step {
     pub work: Work,
     /// What was rendered.
     pub rendering: Rendering,
+}
+
+impl Step {
+    /// From the events to the texts.
+    pub fn time(&self) -> Duration {
+        self.engine + self.policy + self.render
+    }
+
+    /// The texts of the files that may have changed, each in one piece.
+    pub fn texts(&self) -> Vec<Vec<u8>> {
+        let files = self.rendering.files.iter().flatten().filter(|file| file.changed);
+        files.map(|file| assemble(&file.text)).collect()
+    }
 }
 
 /// Calls of one export of one plugin.
@@ -97,7 +111,7 @@ impl MeasuredNode {
         let begun = Instant::now();
         let changes = self.engine.apply(events);
         let engine = begun.elapsed();
-        let work = difference(self.engine.work(), before);
+        let work = self.engine.work() - before;
         let (policy, render, calls, rendering) = self.render(changes)?;
         if let Some(error) = rendering.files.iter().find_map(|file| file.as_ref().err()) {
             return Err(error.clone().into());
@@ -112,21 +126,15 @@ impl MeasuredNode {
         let begun = Instant::now();
         let watched = Stopwatch::new(self.plugins.begin(self.engine.snapshot(), begun));
         let watched = Arc::new(Mutex::new(watched));
-        let mut held = watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let derived = self.overlay.derive(self.engine.snapshot(), changes, &mut *held)?;
-        drop(held);
-        let policy = begun.elapsed();
+        let snapshot = self.engine.snapshot();
+        let passed = pass(begun, &watched, snapshot, changes, &mut self.overlay, &mut self.renderer)?;
+        let Passed { derived, rendering, policy_time, render_time } = passed;
         if let Some(error) = derived.errors.into_iter().next() {
             return Err(StepError::Plugin(error));
         }
-        let begun = Instant::now();
-        self.renderer.note(&derived.changes);
-        let shared: SharedCalls = watched.clone();
-        let rendering = self.renderer.render_with(&derived.snapshot, Some(&shared));
-        let render = begun.elapsed();
         self.snapshot = Some(derived.snapshot);
         let calls = watched.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok((policy, render, calls, rendering))
+        Ok((policy_time, render_time, calls, rendering))
     }
 }
 
@@ -135,34 +143,4 @@ pub fn assemble(text: &Text) -> Vec<u8> {
     let mut whole = Vec::with_capacity(text.len());
     text.chunks().for_each(|chunk| whole.extend_from_slice(chunk.as_bytes()));
     whole
-}
-
-fn difference(after: Work, before: Work) -> Work {
-    Work {
-        keys_touched: after.keys_touched - before.keys_touched,
-        selectors_evaluated: after.selectors_evaluated - before.selectors_evaluated,
-        peers_computed: after.peers_computed - before.peers_computed,
-        services_computed: after.services_computed - before.services_computed,
-    }
-}
-
-/// What rendering a snapshot with one template alone takes, from nothing.
-///
-/// # Errors
-/// [`StepError::Template`].
-pub fn template_alone(
-    resource: Resource,
-    snapshot: &Snapshot,
-    plugins: &PluginSet,
-) -> Result<(Duration, Rendering), StepError> {
-    let mut renderer = Renderer::new(vec![resource]);
-    let session = Arc::new(Mutex::new(plugins.begin(snapshot, Instant::now())));
-    let shared: SharedCalls = session;
-    let begun = Instant::now();
-    let rendering = renderer.render_with(snapshot, Some(&shared));
-    let time = begun.elapsed();
-    match rendering.files.iter().find_map(|file| file.as_ref().err()) {
-        Some(error) => Err(error.clone().into()),
-        None => Ok((time, rendering)),
-    }
 }

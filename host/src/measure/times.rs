@@ -66,6 +66,11 @@ pub fn shown(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A time for programs, in nanoseconds.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

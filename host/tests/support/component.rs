@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tailorbird::plugin::config::{Configuration, Entry};
+use tailorbird::plugin::{PluginSet, Sandbox};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -182,6 +184,20 @@ impl Guest {
     pub fn component(&self) -> Vec<u8> {
         with_section(self.bare(), "tailorbird.plugin", self.manifest().as_bytes())
     }
+}
+
+/// Plugins, loaded. Another number in their settings makes others of them.
+pub fn set(guests: &[Guest], setting: u32) -> PluginSet {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |guest: &Guest| {
+        let path = folder.path().join(format!("{}.wasm", guest.name));
+        std::fs::write(&path, guest.component()).unwrap();
+        let settings = [("setting".to_owned(), setting.into())].into_iter().collect();
+        Entry { settings, ..Entry::trial(path) }
+    };
+    let configuration =
+        Configuration { plugins: guests.iter().map(entry).collect(), ..Configuration::default() };
+    PluginSet::load(&Sandbox::new(None).unwrap(), &configuration).unwrap()
 }
 
 /// A module or a component with one more custom section.

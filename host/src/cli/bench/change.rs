@@ -1,15 +1,16 @@
 //! `tailorbird bench change`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::scene::{Disk, RunArgs, Scene, SceneArgs, failed, put, texts};
+use super::scene::{Disk, Phases, RunArgs, Scene, SceneArgs, failed, put};
 use super::table::{Row, percent, ratio, sentences, table};
+use super::turn::{Kind, Turn, Turns};
 use crate::cli::output::{self, Exit, Format, Progress};
 use crate::engine::{Event, Work};
-use crate::measure::{Kind, MeasuredNode, Step, Times, Turn, Turns, shown};
+use crate::measure::{MeasuredNode, Step, Times, shown};
 use crate::render::Stats;
 
 /// How many objects are tried until one is found whose change reaches a file.
@@ -34,13 +35,11 @@ pub(super) struct Args {
 }
 
 /// One kind of change, measured.
+#[derive(Default)]
 struct Measured {
     what: String,
     object: Option<String>,
-    engine: Times,
-    policy: Times,
-    render: Times,
-    put: Times,
+    phases: Phases,
     whole: Times,
     floor: Times,
     bytes: usize,
@@ -52,8 +51,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scene = Scene::load(&args.scene)?;
     let mut disk = args.runs.disk()?;
     let progress = Progress::new("rendering");
-    let mut place = Place { scene: &scene, disk: &mut disk, folder: PathBuf::new() };
-    place.folder = place.disk.fresh()?;
+    let folder = disk.fresh()?;
+    let place = Place { scene: &scene, disk: &disk, folder };
     let mut node = scene.fresh()?;
     let cold = node.step(scene.events()).map_err(failed)?;
     place.put(cold)?;
@@ -68,7 +67,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 for run in 1..=args.runs.runs {
                     progress.say(&format!("changing a {kind}, {run} of {}", args.runs.runs));
                     let event = if run % 2 == 1 { turn.there.clone() } else { turn.back.clone() };
-                    one.take(&mut node, [event], &mut place)?;
+                    one.take(&mut node, [event], &place)?;
                 }
                 place.put(node.step([turn.back]).map_err(failed)?)?;
                 measured.push(one);
@@ -80,7 +79,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for run in 1..=args.runs.runs {
         progress.say(&format!("changing the templates, {run} of {}", args.runs.runs));
         node.put_templates(scene.resources()?);
-        anew.take(&mut node, [], &mut place)?;
+        anew.take(&mut node, [], &place)?;
     }
     measured.push(anew);
     drop(progress);
@@ -123,68 +122,40 @@ fn find(node: &mut MeasuredNode, turns: &Turns<'_>, kind: Kind) -> anyhow::Resul
 /// Where files are written to.
 struct Place<'a> {
     scene: &'a Scene<'a>,
-    disk: &'a mut Disk,
+    disk: &'a Disk,
     folder: PathBuf,
 }
 
 impl Place<'_> {
-    fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     fn put(&self, step: Step) -> anyhow::Result<Duration> {
-        put(&self.scene.groups(step.rendering, self.folder())?)
+        put(&self.scene.groups(step.rendering, &self.folder)?)
     }
 }
 
 impl Measured {
     fn new(what: &str, object: Option<String>) -> Self {
-        let none = Times::default;
-        Self {
-            what: what.to_owned(),
-            object,
-            engine: none(),
-            policy: none(),
-            render: none(),
-            put: none(),
-            whole: none(),
-            floor: none(),
-            bytes: 0,
-            work: Work::default(),
-            stats: Stats::default(),
-        }
+        Self { what: what.to_owned(), object, ..Self::default() }
     }
 
-    fn take<const N: usize>(
+    fn take(
         &mut self,
         node: &mut MeasuredNode,
-        events: [Event; N],
-        place: &mut Place<'_>,
+        events: impl IntoIterator<Item = Event>,
+        place: &Place<'_>,
     ) -> anyhow::Result<()> {
         let step = node.step(events).map_err(failed)?;
-        self.engine.push(step.engine);
-        self.policy.push(step.policy);
-        self.render.push(step.render);
+        self.phases.push(&step);
         (self.work, self.stats) = (step.work, step.rendering.stats);
-        let before_disk = step.engine + step.policy + step.render;
-        let texts = texts(&step.rendering);
+        let before_disk = step.time();
+        let texts = step.texts();
         self.bytes = texts.iter().map(Vec::len).sum();
         let took = place.put(step)?;
-        self.put.push(took);
+        self.phases.put.push(took);
         self.whole.push(before_disk + took);
         if !texts.is_empty() {
             self.floor.push(place.disk.floor(&texts)?);
         }
         Ok(())
-    }
-
-    fn parts(&self) -> [(&'static str, &Times); 4] {
-        [
-            ("the engine", &self.engine),
-            ("what plugins change", &self.policy),
-            ("the templates", &self.render),
-            ("staging and swapping", &self.put),
-        ]
     }
 
     fn row(&self) -> Row {
@@ -199,7 +170,7 @@ impl Measured {
 
     fn to_json(&self) -> Value {
         let [engine, policy, render, put] =
-            self.parts().map(|(_, times)| Row::new("", times.clone()).to_json());
+            self.phases.named().map(|(_, times)| Row::new("", times.clone()).to_json());
         let mut value = self.row().to_json();
         value["object"] = self.object.clone().into();
         value["bytes"] = self.bytes.into();
@@ -222,7 +193,7 @@ fn slow(measured: &[Measured], missing: &[Kind]) -> Vec<String> {
     let slowest = measured.iter().filter(|one| one.object.is_some()).max_by_key(|one| one.whole.median());
     if let Some(one) = slowest {
         let whole = one.whole.median();
-        let most = one.parts().into_iter().max_by_key(|(_, times)| times.median());
+        let most = one.phases.named().into_iter().max_by_key(|(_, times)| times.median());
         let (part, times) = most.unwrap_or(("nothing", &one.whole));
         said.push(format!(
             "The slowest change is that of a {}: {}, of which {} for {part}; {} keys, {} selectors, {} sessions, {} Services and {} items of templates are worked on.",
@@ -246,7 +217,7 @@ fn slow(measured: &[Measured], missing: &[Kind]) -> Vec<String> {
 fn to_text(measured: &[Measured], slow: &[String]) -> String {
     let whole: Vec<Row> = measured.iter().map(Measured::row).collect();
     let parts = measured.iter().map(|one| {
-        let [engine, policy, render, put] = one.parts().map(|(_, times)| shown(times.median()));
+        let [engine, policy, render, put] = one.phases.named().map(|(_, times)| shown(times.median()));
         format!("{:<20}  {engine:>9}  {policy:>9}  {render:>9}  {put:>9}\n", one.what)
     });
     let head = format!(

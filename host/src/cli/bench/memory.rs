@@ -49,17 +49,17 @@ impl Stages {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut stages = Stages(Vec::new());
     stages.take("the program")?;
-    let progress = Progress::new("reading the objects");
     let plugins = args.scene.load_plugins()?;
     if !plugins.is_empty() {
         stages.take("plugins, loaded")?;
     }
-    let cluster = args.scene.cluster(&plugins)?;
+    let cluster = args.scene.cluster(plugins)?;
     stages.take("engine with the objects")?;
-    progress.say("rendering");
-    let mut templates = Templates::load(args.scene.templates.confdir.as_deref(), &args.scene.node, &plugins)?;
+    let progress = Progress::new("rendering");
+    let plugins = &cluster.plugins;
+    let mut templates = Templates::load(args.scene.templates.confdir.as_deref(), &args.scene.node, plugins)?;
     let snapshot = cluster.engine.snapshot();
-    let rendered = render_once(snapshot, &plugins, &mut templates, &Destination::Own, Instant::now())?;
+    let rendered = render_once(snapshot, plugins, &mut templates, &Destination::Own, Instant::now())?;
     stages.take("texts of the files, and what is kept for the next rendering")?;
     drop(progress);
     let text: usize = rendered.groups.iter().flat_map(|group| &group.files).map(|file| file.text.len()).sum();

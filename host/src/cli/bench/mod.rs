@@ -7,6 +7,7 @@ mod plugins;
 mod render;
 mod scene;
 mod table;
+mod turn;
 
 use super::output::Exit;
 

@@ -7,9 +7,10 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::scene::{Scene, SceneArgs, failed};
-use super::table::{Row, nanoseconds, percent, ratio, sentences, table};
+use super::table::{Row, percent, ratio, sentences, table};
+use super::turn::{Kind, Turns};
 use crate::cli::output::{self, Exit, Format, Progress};
-use crate::measure::{Called, Calls, Kind, Step, Times, Turns, shown};
+use crate::measure::{Called, Calls, Step, Times, nanoseconds, shown};
 
 const HELP: &str = "\
 A call's time is the host's, from the question to the answer taken over; the first call of a rendering makes the plugin's instance.
@@ -38,7 +39,7 @@ struct Measured {
 
 impl Measured {
     fn take(&mut self, step: &Step) {
-        self.whole.push(step.engine + step.policy + step.render);
+        self.whole.push(step.time());
         for (called, calls) in &step.calls {
             self.calls.entry(*called).or_default().push(*calls);
         }
@@ -47,7 +48,7 @@ impl Measured {
     fn rows(&self, scene: &Scene<'_>) -> Vec<Row> {
         let whole = self.whole.median();
         let row = |(called, calls): (&Called, &Vec<Calls>)| {
-            let name = scene.plugins.facts().get(called.plugin).map_or("", |facts| &*facts.name);
+            let name = scene.cluster.plugins.facts().get(called.plugin).map_or("", |facts| &*facts.name);
             let (count, items) = calls.last().map_or((0, 0), |calls| (calls.calls, calls.items));
             let times: Times = calls.iter().map(|calls| calls.time).collect();
             let each = u32::try_from(items)
@@ -70,7 +71,7 @@ impl Measured {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scene = Scene::load(&args.scene)?;
-    if scene.plugins.is_empty() {
+    if scene.cluster.plugins.is_empty() {
         bail!(
             "there is no plugin to measure: name the configuration file with --config, or a component with --plugin"
         );

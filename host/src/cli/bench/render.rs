@@ -1,18 +1,22 @@
 //! `tailorbird bench render`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
 
-use super::scene::{Disk, RunArgs, Scene, SceneArgs, failed, put, texts};
+use super::scene::{Disk, Phases, RunArgs, Scene, SceneArgs, failed, put};
 use super::table::{Row, percent, ratio, sentences, table};
+use super::turn::{Turns, node_facts};
 use crate::bird::check::CHECK_TIMEOUT;
 use crate::cli::output::{self, Exit, Format, Progress};
+use crate::engine::Snapshot;
 use crate::engine::selector::Selector;
-use crate::measure::{Calls, Times, Turns, shown, template_alone};
-use crate::resources::Resource;
+use crate::measure::{Calls, StepError, Times, shown};
+use crate::plugin::PluginSet;
+use crate::render::{Renderer, Rendering, Resource, SharedCalls};
 
 /// Selectors that are shown; there can be thousands.
 const SELECTORS: usize = 10;
@@ -34,15 +38,12 @@ pub(super) struct Args {
     output: Format,
 }
 
-/// The times of a rendering's phases.
+/// The times of renderings, and what they are compared with.
 #[derive(Default)]
-struct Phases {
+struct Measured {
     load: Times,
-    engine: Times,
-    policy: Times,
-    render: Times,
+    phases: Phases,
     assemble: Times,
-    put: Times,
     check: Times,
     whole: Times,
     floor: Times,
@@ -56,10 +57,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scene = Scene::load(&args.scene)?;
     let mut disk = args.runs.disk()?;
     let progress = Progress::new("rendering");
-    let mut phases = Phases::default();
+    let mut measured = Measured::default();
     for run in 1..=args.runs.runs {
         progress.say(&format!("rendering, {run} of {}", args.runs.runs));
-        phases.take(&scene, &mut disk)?;
+        measured.take(&scene, &mut disk)?;
     }
     progress.say("templates, one by one");
     let templates = templates(&scene, args.runs.runs.min(5))?;
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(progress);
     let report = Report {
         scene: &scene,
-        phases,
+        measured,
         templates,
         selectors,
         folder: args.runs.folder().display().to_string(),
@@ -80,15 +81,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(scene.cluster.done())
 }
 
-impl Phases {
+impl Measured {
     /// Renders once from nothing, and puts the files in place.
     fn take(&mut self, scene: &Scene<'_>, disk: &mut Disk) -> anyhow::Result<()> {
         let events = scene.events();
         let mut node = self.load.time(|| scene.fresh())?;
         let step = node.step(events).map_err(failed)?;
-        self.engine.push(step.engine);
-        self.policy.push(step.policy);
-        self.render.push(step.render);
+        self.phases.push(&step);
         self.items = step.rendering.stats.fragments_rendered;
         let mut calls: BTreeMap<usize, Calls> = BTreeMap::new();
         for (called, more) in &step.calls {
@@ -100,11 +99,12 @@ impl Phases {
         for (plugin, sum) in calls {
             self.plugins.entry(plugin).or_default().push(sum);
         }
-        let texts = self.assemble.time(|| texts(&step.rendering));
+        let texts = self.assemble.time(|| step.texts());
         self.bytes = texts.iter().map(Vec::len).sum();
+        let before_disk = step.time();
         let groups = scene.groups(step.rendering, &disk.fresh()?)?;
         let put = put(&groups)?;
-        self.put.push(put);
+        self.phases.put.push(put);
         let mut checks = Vec::new();
         for group in &groups {
             checks.extend(group.checks().map_err(|error| anyhow!("{error}"))?);
@@ -117,7 +117,7 @@ impl Phases {
             self.check.push(checked.sum());
         }
         self.floor.push(disk.floor(&texts)?);
-        self.whole.push(step.engine + step.policy + step.render + put + checked.sum());
+        self.whole.push(before_disk + put + checked.sum());
         Ok(())
     }
 }
@@ -132,7 +132,7 @@ fn templates(scene: &Scene<'_>, runs: u32) -> anyhow::Result<Vec<Row>> {
         for (nth, resource) in scene.resources()?.into_iter().enumerate() {
             let what =
                 format!("{} of {}", resource.dest.file_name().unwrap_or_default().display(), resource.src);
-            let (time, rendering) = template_alone(resource, snapshot, &scene.plugins).map_err(failed)?;
+            let (time, rendering) = template_alone(resource, snapshot, &scene.cluster.plugins).map_err(failed)?;
             let bytes = rendering.files.iter().flatten().map(|file| file.text.len()).sum();
             if rows.len() == nth {
                 rows.push((what, Times::default(), rendering.stats.fragments_rendered, bytes));
@@ -148,17 +148,28 @@ fn templates(scene: &Scene<'_>, runs: u32) -> anyhow::Result<Vec<Row>> {
     Ok(rows.into_iter().map(row).collect())
 }
 
+/// What rendering a snapshot with one template alone takes, from nothing.
+fn template_alone(
+    resource: Resource,
+    snapshot: &Snapshot,
+    plugins: &PluginSet,
+) -> Result<(Duration, Rendering), StepError> {
+    let mut renderer = Renderer::new(vec![resource]);
+    let session = Arc::new(Mutex::new(plugins.begin(snapshot, Instant::now())));
+    let shared: SharedCalls = session;
+    let begun = Instant::now();
+    let rendering = renderer.render_with(snapshot, Some(&shared));
+    let time = begun.elapsed();
+    match rendering.files.iter().find_map(|file| file.as_ref().err()) {
+        Some(error) => Err(error.clone().into()),
+        None => Ok((time, rendering)),
+    }
+}
+
 /// What each selector of a BGPPeer takes for all nodes, the slowest first.
 fn selectors(scene: &Scene<'_>) -> Vec<Row> {
     let objects = scene.objects();
-    let labels: Vec<_> = objects
-        .values()
-        .filter_map(|resource| match resource {
-            Resource::KubeNode(node) => Some(&node.labels),
-            Resource::CalicoNode(node) => Some(&node.labels),
-            _ => None,
-        })
-        .collect();
+    let labels: Vec<_> = objects.values().filter_map(node_facts).map(|(_, labels)| labels).collect();
     let measured = |selector: &Selector| {
         let mut times = Times::default();
         let mut selected = 0;
@@ -178,7 +189,7 @@ fn selectors(scene: &Scene<'_>) -> Vec<Row> {
 
 struct Report<'a> {
     scene: &'a Scene<'a>,
-    phases: Phases,
+    measured: Measured,
     templates: Vec<Row>,
     selectors: Vec<Row>,
     folder: String,
@@ -186,53 +197,47 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn rows(&self) -> Vec<Row> {
-        let phases = &self.phases;
-        let whole = phases.whole.median();
-        let part = |what: &str, times: &Times| Row::new(what, times.clone()).against(&phases.floor).of(whole);
-        let beside = |what: &str, times: &Times| Row::new(what, times.clone()).against(&phases.floor);
+        let measured = &self.measured;
+        let whole = measured.whole.median();
+        let part = |what: &str, times: &Times| Row::new(what, times.clone()).against(&measured.floor).of(whole);
+        let beside = |what: &str, times: &Times| Row::new(what, times.clone()).against(&measured.floor);
         let mut rows = vec![
             beside("read the objects", &self.scene.read),
-            beside("load the templates", &phases.load),
-            part("engine: objects to a snapshot", &phases.engine),
-            part("plugins: what they change", &phases.policy),
-            part("templates: the texts of the files", &phases.render),
-            part("stage and swap the files", &phases.put),
+            beside("load the templates", &measured.load),
+            part("engine: objects to a snapshot", &measured.phases.engine),
+            part("plugins: what they change", &measured.phases.policy),
+            part("templates: the texts of the files", &measured.phases.render),
+            part("stage and swap the files", &measured.phases.put),
         ];
-        if !phases.check.is_empty() {
-            rows.push(part("check", &phases.check));
+        if !measured.check.is_empty() {
+            rows.push(part("check", &measured.check));
         }
-        rows.push(part("from objects in memory to files in place", &phases.whole));
-        rows.push(beside("the same texts put together in memory", &phases.assemble));
-        let note = format!("{} bytes written, synced and renamed", phases.bytes);
-        rows.push(beside("floor: the disk alone", &phases.floor).noting(note));
+        rows.push(part("from objects in memory to files in place", &measured.whole));
+        rows.push(beside("the same texts put together in memory", &measured.assemble));
+        let note = format!("{} bytes written, synced and renamed", measured.bytes);
+        rows.push(beside("floor: the disk alone", &measured.floor).noting(note));
         rows
     }
 
     fn plugins(&self) -> Vec<Row> {
-        let whole = self.phases.whole.median();
+        let whole = self.measured.whole.median();
         let row = |(plugin, calls): (&usize, &Vec<Calls>)| {
-            let name = self.scene.plugins.facts().get(*plugin).map_or("", |facts| &*facts.name);
+            let name = self.scene.cluster.plugins.facts().get(*plugin).map_or("", |facts| &*facts.name);
             let (count, items) = calls.last().map_or((0, 0), |sum| (sum.calls, sum.items));
             let note = format!("{count} calls about {items} items");
             let times: Times = calls.iter().map(|sum| sum.time).collect();
             Row::new(name, times).of(whole).noting(note).with(json!({ "calls": count, "items": items }))
         };
-        self.phases.plugins.iter().map(row).collect()
+        self.measured.plugins.iter().map(row).collect()
     }
 
     /// What is slow, in words.
     fn slow(&self) -> Vec<String> {
-        let phases = &self.phases;
-        let whole = phases.whole.median();
+        let measured = &self.measured;
+        let whole = measured.whole.median();
         let mut said = Vec::new();
-        let parts = [
-            ("the engine", &phases.engine),
-            ("what plugins change", &phases.policy),
-            ("the templates", &phases.render),
-            ("staging and swapping", &phases.put),
-            ("the check", &phases.check),
-        ];
-        if let Some((what, times)) = parts.iter().max_by_key(|(_, times)| times.median()) {
+        let parts = measured.phases.named().into_iter().chain([("the check", &measured.check)]);
+        if let Some((what, times)) = parts.max_by_key(|(_, times)| times.median()) {
             said.push(format!(
                 "A rendering from nothing takes {}; the most of it, {}, is for {what}.",
                 shown(whole),
@@ -290,8 +295,8 @@ impl Report<'_> {
         json!({
             "node": self.scene.node(),
             "folder": self.folder,
-            "bytes": self.phases.bytes,
-            "items": self.phases.items,
+            "bytes": self.measured.bytes,
+            "items": self.measured.items,
             "phases": list(&self.rows()),
             "templates": list(&self.templates),
             "plugins": list(&self.plugins()),

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 
 use crate::cli::cluster::{Cluster, TemplateArgs};
-use crate::cli::output;
+use crate::cli::output::{self, Progress};
 use crate::cli::plugins::PluginArgs;
 use crate::delivery::{self, Destination, Group};
-use crate::engine::{Event, Settings};
+use crate::engine::Event;
 use crate::environment;
 use crate::manifest::{self, Entry};
-use crate::measure::{Floor, MeasuredNode, StepError, Times, assemble};
+use crate::measure::{Floor, MeasuredNode, Step, StepError, Times};
+use crate::pipeline::Templates;
 use crate::plugin::PluginSet;
-use crate::render::{self, Rendering, Resource};
+use crate::render::{Rendering, Resource};
 use crate::resources::{self, ObjectKey};
 use crate::stage::Options;
 use crate::types::Name;
@@ -36,22 +37,20 @@ pub(super) struct SceneArgs {
 }
 
 impl SceneArgs {
-    /// What the environment says.
-    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
-        Ok(environment::settings(self.node.clone(), &lookup)?)
-    }
-
     /// The plugins.
     pub(super) fn load_plugins(&self) -> anyhow::Result<PluginSet> {
         self.plugins.load(&self.plugins.configuration()?.plugins)
     }
 
     /// Reads the objects as `render` does, tells what is wrong with them, and makes sure that a rendering is possible.
-    pub(super) fn cluster(&self, plugins: &PluginSet) -> anyhow::Result<Cluster> {
+    pub(super) fn cluster(&self, plugins: PluginSet) -> anyhow::Result<Cluster> {
         if self.objects.iter().any(|path| path == Path::new("-")) {
             bail!("--objects -: standard input can be read once only; name a file");
         }
-        let cluster = Cluster::read(&self.objects, None, self.settings()?, plugins.clone())?;
+        let settings = environment::settings(self.node.clone(), &|name| std::env::var(name).ok())?;
+        let progress = Progress::new(READING);
+        let cluster = Cluster::read(&self.objects, None, settings, plugins)?;
+        drop(progress);
         cluster.report();
         cluster.require_rendering()?;
         Ok(cluster)
@@ -59,31 +58,18 @@ impl SceneArgs {
 
     /// The templates, each one usable.
     pub(super) fn resources(&self, plugins: &PluginSet) -> anyhow::Result<Vec<Resource>> {
-        let loaded = match &self.templates.confdir {
-            Some(folder) => {
-                let functions = render::plugin_functions(plugins).map_err(|error| anyhow!("{error}"))?;
-                render::load_with(folder, &self.node, &functions)
-            }
-            None => render::built_in(&self.node),
-        };
-        if let (true, Some(folder)) = (loaded.is_empty(), &self.templates.confdir) {
-            bail!("there is no template resource (*.toml) in {}", folder.join("conf.d").display());
-        }
-        loaded.into_iter().map(|resource| resource.map_err(|error| anyhow!("{error}"))).collect()
+        let loaded = Templates::resources(self.templates.confdir.as_deref(), &self.node, plugins)?;
+        Ok(loaded.into_iter().collect::<Result<_, _>>()?)
     }
 }
 
-fn lookup(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
+/// What is being done while objects are read.
+const READING: &str = "reading the objects";
 
 /// Objects in memory, ready to be rendered from nothing as often as it takes.
 pub(super) struct Scene<'a> {
     args: &'a SceneArgs,
-    settings: Settings,
-    /// The plugins.
-    pub(super) plugins: PluginSet,
-    /// What was read first; it knows how the command ends.
+    /// What was read first; it has the plugins, and knows how the command ends.
     pub(super) cluster: Cluster,
     events: Vec<Event>,
     /// The groups and files of the templates.
@@ -95,11 +81,9 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     /// Reads the objects and tells what is wrong with them.
     pub(super) fn load(args: &'a SceneArgs) -> anyhow::Result<Self> {
-        let plugins = args.load_plugins()?;
-        let progress = output::Progress::new("reading the objects");
-        let cluster = args.cluster(&plugins)?;
-        let settings = Settings { published: plugins.published().into(), ..args.settings()? };
-        let defaults = settings.defaults();
+        let cluster = args.cluster(args.load_plugins()?)?;
+        let progress = Progress::new(READING);
+        let defaults = cluster.engine.settings().defaults();
         let mut read = Times::default();
         let mut events = Vec::new();
         // A large dump takes seconds, and always about the same.
@@ -114,9 +98,9 @@ impl<'a> Scene<'a> {
             read.push(begun.elapsed());
         }
         drop(progress);
-        let resources = args.resources(&plugins)?;
+        let resources = args.resources(&cluster.plugins)?;
         let named = resources.iter().map(|resource| (resource.group_name(), resource.dest.clone())).collect();
-        Ok(Self { args, settings, plugins, cluster, events, named, read })
+        Ok(Self { args, cluster, events, named, read })
     }
 
     /// All objects, as events.
@@ -140,25 +124,28 @@ impl<'a> Scene<'a> {
 
     /// The templates anew.
     pub(super) fn resources(&self) -> anyhow::Result<Vec<Resource>> {
-        self.args.resources(&self.plugins)
+        self.args.resources(&self.cluster.plugins)
     }
 
     /// A node that knows nothing yet.
     pub(super) fn fresh(&self) -> anyhow::Result<MeasuredNode> {
-        Ok(MeasuredNode::new(self.settings.clone(), self.plugins.clone(), self.resources()?))
+        self.fresh_with(self.cluster.plugins.clone())
+    }
+
+    /// The same without plugins.
+    pub(super) fn fresh_without_plugins(&self) -> anyhow::Result<MeasuredNode> {
+        self.fresh_with(PluginSet::default())
+    }
+
+    fn fresh_with(&self, plugins: PluginSet) -> anyhow::Result<MeasuredNode> {
+        let resources = self.args.resources(&plugins)?;
+        Ok(MeasuredNode::new(self.cluster.engine.settings().clone(), plugins, resources))
     }
 
     /// The groups of files of a rendering that may have changed, in a folder.
     pub(super) fn groups(&self, rendering: Rendering, folder: &Path) -> anyhow::Result<Vec<Group>> {
         let groups = delivery::groups(rendering, &self.named, &[], &Destination::Folder(folder.to_owned()))?;
         Ok(groups.into_iter().filter(|group| group.files.iter().any(|file| file.changed)).collect())
-    }
-
-    /// The same without plugins.
-    pub(super) fn fresh_without_plugins(&self) -> anyhow::Result<MeasuredNode> {
-        let none = PluginSet::default();
-        let resources = self.args.resources(&none)?;
-        Ok(MeasuredNode::new(self.settings.clone(), none, resources))
     }
 }
 
@@ -227,9 +214,32 @@ impl Disk {
     }
 }
 
-/// The texts of the files that a rendering may have changed.
-pub(super) fn texts(rendering: &Rendering) -> Vec<Vec<u8>> {
-    rendering.files.iter().flatten().filter(|file| file.changed).map(|file| assemble(&file.text)).collect()
+/// The times of the phases from events to files in place.
+#[derive(Default)]
+pub(super) struct Phases {
+    pub(super) engine: Times,
+    pub(super) policy: Times,
+    pub(super) render: Times,
+    pub(super) put: Times,
+}
+
+impl Phases {
+    /// Adds those of a step; its files are still to be put in place.
+    pub(super) fn push(&mut self, step: &Step) {
+        self.engine.push(step.engine);
+        self.policy.push(step.policy);
+        self.render.push(step.render);
+    }
+
+    /// Each with what it is for, in words.
+    pub(super) fn named(&self) -> [(&'static str, &Times); 4] {
+        [
+            ("the engine", &self.engine),
+            ("what plugins change", &self.policy),
+            ("the templates", &self.render),
+            ("staging and swapping", &self.put),
+        ]
+    }
 }
 
 /// Puts the files of groups in place without a check; returns how long that took.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::measure::{Times, shown};
+use crate::measure::{Times, nanoseconds, shown};
 
 /// What was measured of one thing.
 pub(super) struct Row {
@@ -60,11 +60,6 @@ impl Row {
         }
         value
     }
-}
-
-/// A time for programs.
-pub(super) fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// How often a time goes into another one; zero if that is none.

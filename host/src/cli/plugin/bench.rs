@@ -10,7 +10,7 @@ use super::call::{self, Export, Question, Scene, SettingsArgs};
 use super::run::SceneArgs;
 use crate::cli::output::{self, Exit, Format, Progress};
 use crate::cli::plugins::sandbox;
-use crate::measure::shown;
+use crate::measure::{Times, nanoseconds, shown};
 use crate::plugin::PluginSet;
 
 /// The time that one measurement takes, unless it has made enough calls before.
@@ -90,27 +90,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// What was measured of one kind of call.
 struct Row {
     what: String,
-    /// The plugin's times, in order.
-    times: Vec<Duration>,
+    /// The plugin's times.
+    times: Times,
     fuel: u64,
-    /// The host's own time around a call, median.
+    /// The host's own time around a call, median; the upper of two.
     host: Option<Duration>,
 }
 
 impl Row {
-    /// The time that so many of a hundred calls do not pass.
-    fn percentile(&self, of_hundred: usize) -> Duration {
-        let at = (self.times.len() * of_hundred).div_ceil(100).saturating_sub(1);
-        self.times.get(at).copied().unwrap_or_default()
-    }
-
     fn to_json(&self) -> Value {
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         json!({
             "call": self.what,
             "calls": self.times.len(),
-            "median_ns": nanoseconds(self.percentile(50)),
-            "p99_ns": nanoseconds(self.percentile(99)),
+            "median_ns": nanoseconds(self.times.median()),
+            "p99_ns": nanoseconds(self.times.percentile(99)),
             "fuel": self.fuel,
             "host_median_ns": self.host.map(nanoseconds),
         })
@@ -118,10 +111,10 @@ impl Row {
 }
 
 /// Measures until the time is over; each step adds a time or several.
-fn measure(
+fn measure<T: FromIterator<Duration>>(
     what: &str,
     mut step: impl FnMut(&mut Vec<Duration>) -> anyhow::Result<()>,
-) -> anyhow::Result<Vec<Duration>> {
+) -> anyhow::Result<T> {
     let progress = Progress::new(&format!("measuring {what}"));
     let start = Instant::now();
     let mut times = Vec::new();
@@ -129,8 +122,7 @@ fn measure(
         step(&mut times)?;
     }
     drop(progress);
-    times.sort();
-    Ok(times)
+    Ok(times.into_iter().collect())
 }
 
 /// Making an instance and configuring it, which each rendering does once.
@@ -157,12 +149,12 @@ fn policy(set: &PluginSet, scene: &Scene, export: Export) -> anyhow::Result<Row>
         fuel = timed.fuel;
         Ok(())
     })?;
-    let mut host = measure("the host's own work", |times| {
+    let mut host: Vec<Duration> = measure("the host's own work", |times| {
         times.push(call::time(set, scene, export, false)?.whole);
         Ok(())
     })?;
-    let middle = host.len() / 2;
-    let host = (!host.is_empty()).then(|| host.swap_remove(middle));
+    host.sort_unstable();
+    let host = host.get(host.len() / 2).copied();
     Ok(Row { what: export.name().to_owned(), times, fuel, host })
 }
 
@@ -200,8 +192,8 @@ fn to_text(rows: &[Row]) -> String {
             "{:<width$}  {:>6}  {:>9}  {:>9}  {:>11}  {host:>9}",
             row.what,
             row.times.len(),
-            shown(row.percentile(50)),
-            shown(row.percentile(99)),
+            shown(row.times.median()),
+            shown(row.times.percentile(99)),
             row.fuel,
         );
     }

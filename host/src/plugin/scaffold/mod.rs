@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use crate::regular::is_free;
+
 pub use files::{File, files};
 pub use name::CrateName;
 
@@ -68,14 +70,8 @@ pub fn write(dir: &Path, name: &CrateName, kind: Kind, sdk: Option<&Path>) -> Re
         move |error| ScaffoldError::File { path, error }
     };
     let sdk = sdk.map(find_sdk).transpose()?;
-    match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => {}
-        Ok(false) => return Err(ScaffoldError::Taken(dir.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return Err(ScaffoldError::Taken(dir.to_owned()));
-        }
-        Err(error) => return Err(fail(dir)(error)),
+    if !is_free(dir).map_err(fail(dir))? {
+        return Err(ScaffoldError::Taken(dir.to_owned()));
     }
     for File { path, text } in files(name, kind, sdk.as_deref()) {
         let path = dir.join(path);

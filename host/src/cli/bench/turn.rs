@@ -1,3 +1,5 @@
+//! Changes of an operator's own objects, each with its way back.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +17,7 @@ use crate::types::{InterfaceAddress, Name, Password, Port, Seconds};
 
 /// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Another node gets another address.
     NodeAddress,
     /// Another node gets another value of a label that selectors mention.
@@ -40,7 +42,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::NodeAddress,
         Self::NodeLabel,
         Self::Peer,
@@ -54,7 +56,7 @@ impl Kind {
     ];
 
     /// A word or two.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::NodeAddress => "node address",
             Self::NodeLabel => "node label",
@@ -78,18 +80,18 @@ impl fmt::Display for Kind {
 
 /// A change of one object, and the way back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub(super) struct Turn {
     /// The object.
-    pub object: ObjectKey,
+    pub(super) object: ObjectKey,
     /// It is changed.
-    pub there: Event,
+    pub(super) there: Event,
     /// It is as it was.
-    pub back: Event,
+    pub(super) back: Event,
 }
 
 /// The changes that a cluster's objects allow.
 #[derive(Debug)]
-pub struct Turns<'a> {
+pub(super) struct Turns<'a> {
     objects: &'a BTreeMap<ObjectKey, Resource>,
     node: &'a Name,
     taken: BTreeSet<IpAddr>,
@@ -100,7 +102,7 @@ pub struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// The changes that these objects allow, as a node sees them.
-    pub fn new(objects: &'a BTreeMap<ObjectKey, Resource>, node: &'a Name) -> Self {
+    pub(super) fn new(objects: &'a BTreeMap<ObjectKey, Resource>, node: &'a Name) -> Self {
         let selectors = selectors(objects.values());
         let mentioned: BTreeSet<&str> = selectors.iter().flat_map(Selector::mentions).collect();
         let mut taken = BTreeSet::new();
@@ -119,13 +121,13 @@ impl<'a> Turns<'a> {
     }
 
     /// The selectors of the BGPPeers, each once; those that are malformed are left out.
-    pub fn selectors(&self) -> &[Selector] {
+    pub(super) fn selectors(&self) -> &[Selector] {
         &self.selectors
     }
 
     /// The changes of a kind, one for each object that it can be done to, in the order of the objects. Each begins with the
     /// objects as they are.
-    pub fn of(&self, kind: Kind) -> impl Iterator<Item = Turn> {
+    pub(super) fn of(&self, kind: Kind) -> impl Iterator<Item = Turn> {
         self.objects.iter().filter_map(move |(key, resource)| {
             let changed = self.change(kind, key, resource)?;
             let (there, back) = (event((key.clone(), changed)), event((key.clone(), resource.clone())));
@@ -136,18 +138,8 @@ impl<'a> Turns<'a> {
     fn change(&self, kind: Kind, key: &ObjectKey, resource: &Resource) -> Option<Resource> {
         let mut changed = resource.clone();
         match (kind, &mut changed) {
-            (Kind::NodeAddress, Resource::KubeNode(node)) if key.name != *self.node => {
-                self.move_node(&mut node.bgp)?;
-            }
-            (Kind::NodeAddress, Resource::CalicoNode(node)) if key.name != *self.node => {
-                self.move_node(&mut node.bgp)?;
-            }
-            (Kind::NodeLabel, Resource::KubeNode(node)) if key.name != *self.node => {
-                self.relabel(&mut node.labels)?;
-            }
-            (Kind::NodeLabel, Resource::CalicoNode(node)) if key.name != *self.node => {
-                self.relabel(&mut node.labels)?;
-            }
+            (Kind::NodeAddress, node) if key.name != *self.node => self.move_node(node_facts_mut(node)?.0)?,
+            (Kind::NodeLabel, node) if key.name != *self.node => self.relabel(node_facts_mut(node)?.1)?,
             (Kind::Peer, Resource::BgpPeer(peer)) => {
                 let other = if peer.max_restart_time == Some(Seconds(121)) { 122 } else { 121 };
                 peer.max_restart_time = Some(Seconds(other));
@@ -232,10 +224,18 @@ impl<'a> Turns<'a> {
 }
 
 /// A node's addresses and labels.
-fn node_facts(resource: &Resource) -> Option<(&NodeBgp, &Labels)> {
+pub(super) fn node_facts(resource: &Resource) -> Option<(&NodeBgp, &Labels)> {
     match resource {
         Resource::KubeNode(node) => Some((&node.bgp, &node.labels)),
         Resource::CalicoNode(node) => Some((&node.bgp, &node.labels)),
+        _ => None,
+    }
+}
+
+fn node_facts_mut(resource: &mut Resource) -> Option<(&mut NodeBgp, &mut Labels)> {
+    match resource {
+        Resource::KubeNode(node) => Some((&mut node.bgp, &mut node.labels)),
+        Resource::CalicoNode(node) => Some((&mut node.bgp, &mut node.labels)),
         _ => None,
     }
 }
