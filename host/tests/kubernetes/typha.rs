@@ -33,7 +33,7 @@ async fn taken() -> Option<(Cluster, Vec<Value>)> {
 }
 
 /// The source that Typha is; it is the first one.
-fn typha(followed: &Followed) -> &State {
+fn state(followed: &Followed) -> &State {
     &followed.states[0]
 }
 
@@ -45,7 +45,7 @@ fn told(followed: &mut Followed) -> Vec<String> {
 
 /// Why Typha cannot be followed.
 fn lost(followed: &Followed) -> &str {
-    typha(followed).lost.as_deref().unwrap_or_default()
+    state(followed).lost.as_deref().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     followed.until_rendered("changes during an absence", &objects).await;
     let events = told(&mut followed);
     assert_eq!(events.len(), 2, "{events:#?}");
-    assert_eq!(typha(&followed).losses, 0, "an absence within the time that is given is no loss");
+    assert_eq!(state(&followed).losses, 0, "an absence within the time that is given is no loss");
     followed.stop().await;
 }
 
@@ -131,7 +131,7 @@ async fn one_of_two_is_drained_and_the_other_is_followed() {
     api.apply(&peer(8)).await;
     followed.until_rendered("a peer after one has gone", &objects).await;
     let events = told(&mut followed);
-    assert_eq!((events.len(), typha(&followed).losses), (2, 0), "{events:#?}");
+    assert_eq!((events.len(), state(&followed).losses), (2, 0), "{events:#?}");
     drop(second);
     followed.stop().await;
 }
@@ -253,7 +253,7 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
     api.apply(&peer(9)).await;
     // There is no wire any more, and so no change; what was there stays.
     followed.during(pace().grace).await;
-    assert_eq!((told(&mut followed).len(), typha(&followed).losses), (0, 0));
+    assert_eq!((told(&mut followed).len(), state(&followed).losses), (0, 0));
     followed.stop().await;
 }
 

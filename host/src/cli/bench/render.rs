@@ -132,7 +132,8 @@ fn templates(scene: &Scene<'_>, runs: u32) -> anyhow::Result<Vec<Row>> {
         for (nth, resource) in scene.resources()?.into_iter().enumerate() {
             let what =
                 format!("{} of {}", resource.dest.file_name().unwrap_or_default().display(), resource.src);
-            let (time, rendering) = template_alone(resource, snapshot, &scene.cluster.plugins).map_err(failed)?;
+            let (time, rendering) =
+                template_alone(resource, snapshot, &scene.cluster.plugins).map_err(failed)?;
             let bytes = rendering.files.iter().flatten().map(|file| file.text.len()).sum();
             if rows.len() == nth {
                 rows.push((what, Times::default(), rendering.stats.fragments_rendered, bytes));
@@ -199,7 +200,8 @@ impl Report<'_> {
     fn rows(&self) -> Vec<Row> {
         let measured = &self.measured;
         let whole = measured.whole.median();
-        let part = |what: &str, times: &Times| Row::new(what, times.clone()).against(&measured.floor).of(whole);
+        let part =
+            |what: &str, times: &Times| Row::new(what, times.clone()).against(&measured.floor).of(whole);
         let beside = |what: &str, times: &Times| Row::new(what, times.clone()).against(&measured.floor);
         let mut rows = vec![
             beside("read the objects", &self.scene.read),
