@@ -46,6 +46,7 @@ pub use nodes::Node;
 pub(crate) use nodes::Presence;
 pub(crate) use peerings::{NoPeering, NotSelected, Pass};
 pub(crate) use pools::NoBlock;
+pub(crate) use publish::CoveredLabels;
 pub use reports::{Report, Severity};
 pub(crate) use routes::{Advertised, List, NoRange, NotAdvertised, Role, ServiceKey};
 pub(crate) use sessions::{NoSession, Own, client_of, session_name, waits_for};
@@ -107,6 +108,7 @@ impl std::ops::Sub for Work {
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
+    published_labels: CoveredLabels,
     nodes: Nodes,
     selectors: Selectors,
     configurations: Configurations,
@@ -151,6 +153,7 @@ impl Engine {
             collections: Default::default(),
         });
         let mut engine = Self {
+            published_labels: CoveredLabels::new(settings.published.clone()),
             settings,
             nodes: Nodes::default(),
             selectors: Selectors::default(),

@@ -62,19 +62,19 @@ impl View {
         K: Into<Arc<str>>,
         V: Into<Arc<str>>,
     {
-        let (mut view, mut writer) = (Self::default(), ViewWriter::default());
+        let (mut view, mut writer) = (Self::default(), ViewWriter::new(revision));
         for (key, value) in entries {
             writer.put(&mut view, key.into(), Some(value.into()));
         }
-        writer.commit(&mut view, revision);
+        writer.commit(&mut view);
         view
     }
 
     /// The view of a later revision, at which one key was set or removed.
     pub fn with(&self, revision: u64, key: &str, value: Option<&str>) -> Self {
-        let (mut view, mut writer) = (self.clone(), ViewWriter::default());
+        let (mut view, mut writer) = (self.clone(), ViewWriter::new(revision));
         writer.put(&mut view, key.into(), value.map(Into::into));
-        writer.commit(&mut view, revision);
+        writer.commit(&mut view);
         view
     }
 
@@ -172,16 +172,25 @@ impl<'a> Revealed<'a> {
     }
 }
 
-/// Collects the changes of one batch and writes the revisions of folders once.
-#[derive(Debug, Default)]
+/// Writes the changes of one batch, which make one revision, and the revisions of folders once at its end.
+#[derive(Debug)]
 pub(super) struct ViewWriter {
-    touched: FxHashSet<Arc<str>>,
+    revision: u64,
+    /// Keys that were written.
+    written: Vec<Arc<str>>,
+    /// Keys that were removed, or are said to be others although their value may be the same.
+    marked: FxHashSet<Arc<str>>,
 }
 
 impl ViewWriter {
+    /// A writer of the changes that lead to a revision. It must be later than all of the view.
+    pub(super) fn new(revision: u64) -> Self {
+        Self { revision, written: Vec::new(), marked: FxHashSet::default() }
+    }
+
     /// Sets or removes a key; returns whether that changed anything.
     pub(super) fn put(&mut self, view: &mut View, key: Arc<str>, value: Option<Arc<str>>) -> bool {
-        self.write(view, key, value.map(|value| Entry { value, secret: None, revision: 0 }))
+        self.write(view, key, value.map(|value| Entry { value, secret: None, revision: self.revision }))
     }
 
     /// Sets a key whose value holds a password.
@@ -194,52 +203,63 @@ impl ViewWriter {
         password: Password,
     ) -> bool {
         let secret = Some(Box::new(SecretText { text: full, password }));
-        self.write(view, key, Some(Entry { value: hidden, secret, revision: 0 }))
+        self.write(view, key, Some(Entry { value: hidden, secret, revision: self.revision }))
     }
 
     /// Marks a key as changed although its value may be the same.
     pub(super) fn touch(&mut self, key: Arc<str>) {
-        self.touched.insert(key);
+        self.marked.insert(key);
     }
 
     fn write(&mut self, view: &mut View, key: Arc<str>, entry: Option<Entry>) -> bool {
-        let changed = match entry {
-            Some(entry) if view.entries.get(&key).is_some_and(|old| old.same_value(&entry)) => false,
-            Some(entry) => {
-                view.entries.insert(key.clone(), entry);
-                true
+        let Some(entry) = entry else {
+            let removed = view.entries.remove(&key).is_some();
+            if removed {
+                view.removed += 1;
+                self.marked.insert(key);
             }
-            None => {
-                let removed = view.entries.remove(&key).is_some();
-                view.removed += usize::from(removed);
-                removed
-            }
+            return removed;
         };
-        if changed {
-            self.touched.insert(key);
+        let old = view.entries.get(&key);
+        if old.is_some_and(|old| old.same_value(&entry)) {
+            return false;
         }
-        changed
+        // What was written in this batch before is known.
+        if old.is_none_or(|old| old.revision != self.revision) {
+            self.written.push(key.clone());
+        }
+        view.entries.insert(key, entry);
+        true
     }
 
     /// Whether anything changed.
     pub(super) fn is_dirty(&self) -> bool {
-        !self.touched.is_empty()
+        !self.written.is_empty() || !self.marked.is_empty()
     }
 
-    /// Writes the revision of every key that changed, and of its folders; returns the number of keys.
-    pub(super) fn commit(self, view: &mut View, revision: u64) -> usize {
+    /// Writes the revisions of what changed, where they are not written yet; returns the number of keys.
+    pub(super) fn commit(self, view: &mut View) -> usize {
+        let Self { revision, written, marked } = self;
+        // Where a folder is a key too, it must know; of those that can be one, the fewer are looked at.
+        let both: Vec<Arc<str>> = if written.len() < view.revisions.len() {
+            written.iter().filter(|key| view.revisions.contains_key(&***key)).cloned().collect()
+        } else {
+            let is_written = |path: &Arc<str>| view.entries.get(path).is_some_and(|e| e.revision == revision);
+            view.revisions.keys().filter(|path| is_written(path)).cloned().collect()
+        };
         let mut folders: FxHashSet<&str> = FxHashSet::default();
-        for key in &self.touched {
+        for key in written.iter().chain(&marked) {
             add_folders(key, &mut folders);
         }
-        for path in folders {
+        for path in folders.into_iter().chain(both.iter().map(|path| &**path)) {
             match view.revisions.get_mut(path) {
                 Some(at) => *at = revision,
                 None => drop(view.revisions.insert(path.into(), revision)),
             }
         }
-        let keys = self.touched.len();
-        for key in self.touched {
+        // What was removed and written again counts once.
+        let keys = written.iter().filter(|key| !marked.contains(*key)).count() + marked.len();
+        for key in marked {
             let is_there = view.entries.get_mut(&key).map(|entry| entry.revision = revision).is_some();
             if !is_there || view.revisions.contains_key(&*key) {
                 view.revisions.insert(key, revision);

@@ -8,8 +8,10 @@ use super::view::ViewWriter;
 use crate::types::Family;
 
 /// Writes one batch into a snapshot.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
+    /// The revision that the batch makes, if it changes anything.
+    revision: u64,
     pub(super) view: ViewWriter,
     changes: Changes,
     bases: [bool; 2],
@@ -17,6 +19,18 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// A writer of what follows a snapshot.
+    pub(super) fn new(snapshot: &Snapshot) -> Self {
+        let revision = snapshot.revision + 1;
+        Self {
+            revision,
+            view: ViewWriter::new(revision),
+            changes: Changes::default(),
+            bases: [false; 2],
+            cluster: false,
+        }
+    }
+
     /// Sets or removes an item of a collection.
     pub(super) fn put(
         &mut self,
@@ -79,8 +93,8 @@ impl Writer {
         if !dirty {
             return (self.changes, 0);
         }
-        snapshot.revision += 1;
-        self.changes.to = snapshot.revision;
+        snapshot.revision = self.revision;
+        self.changes.to = self.revision;
         for family in Family::ALL {
             let model = &mut snapshot.models[family.index()];
             if self.bases[family.index()] {
@@ -90,7 +104,7 @@ impl Writer {
         for (family, id) in self.changes.items.keys() {
             snapshot.models[family.index()].collections[id.index()].revision = snapshot.revision;
         }
-        let keys = self.view.commit(&mut snapshot.view, snapshot.revision);
+        let keys = self.view.commit(&mut snapshot.view);
         (self.changes, keys)
     }
 }

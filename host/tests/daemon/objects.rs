@@ -96,7 +96,8 @@ fn a_folder_that_is_not_there_at_the_start_is_waited_for_and_the_files_stay() {
     let before = world.out("bird.cfg");
     fs::rename(world.path("objects"), world.path("moved")).unwrap();
     let daemon = world.start();
-    daemon.unready("source files: ");
+    // It has looked.
+    daemon.unready("source files: /");
     let status = daemon.status();
     assert_eq!((&status["rounds"], &status["sources"][0]["in_sync"]), (&0.into(), &false.into()), "{status}");
     assert_eq!(world.out("bird.cfg"), before);

@@ -162,6 +162,7 @@ impl Engine {
     pub(super) fn publisher<'a>(&'a mut self, writer: &'a mut Writer) -> Publisher<'a> {
         Publisher {
             published: &self.settings.published,
+            labels: &mut self.published_labels,
             view: &mut self.snapshot.view,
             writer: &mut writer.view,
         }

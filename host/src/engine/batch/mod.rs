@@ -62,7 +62,7 @@ impl Engine {
 
     /// Computes what is dirty.
     pub(in crate::engine) fn settle(&mut self, mut dirty: Dirty) -> Changes {
-        let mut writer = Writer::default();
+        let mut writer = Writer::new(&self.snapshot);
         let mut rest = Rest::default();
         if dirty.start {
             let node = self.settings.node.clone();

@@ -12,12 +12,12 @@ use rustc_hash::FxHashMap;
 use super::super::{Items, Rights, differences, peer, request};
 use super::{Change, Outcome};
 use crate::engine::model::Peer;
-use crate::engine::{Cluster, Item, Node, Snapshot};
+use crate::engine::{Cluster, CoveredLabels, Item, Node, Snapshot};
 use crate::plugin::columns::{Label, Node as ContractNode};
 use crate::plugin::contract::peers::{Candidates, Labels as ContractLabels, Nodes, Request};
 use crate::plugin::contract::types::{Range, Span};
-use crate::resources::{Labels, Text, node_key};
-use crate::types::{AsNumber, Family, KeyPattern, Name};
+use crate::resources::{Labels, Text};
+use crate::types::{AsNumber, Family, Name};
 
 /// So many nodes or candidates that come or go make patching dearer than to begin anew.
 const MANY: usize = 32;
@@ -401,31 +401,15 @@ fn contract_node(name: Span, labels: Range, node: &Node, cluster: &Cluster) -> C
 #[derive(Debug, Clone, Default)]
 struct LabelRights {
     rights: Rights,
-    /// Whether the labels of some nodes may be read that may not be of others.
-    by_node: bool,
-    /// Which may be read of all nodes.
-    of_all: FxHashMap<Text, bool>,
+    covered: CoveredLabels,
     /// Where the labels are that were written: those of many nodes are the same.
     written: FxHashMap<Vec<(Text, Text)>, Range>,
 }
 
 impl LabelRights {
     fn new(rights: &Rights) -> Self {
-        let named = |pattern: &KeyPattern| pattern.segments().nth(3).is_some_and(|segment| segment != "*");
-        Self { rights: rights.clone(), by_node: rights.0.iter().any(named), ..Self::default() }
-    }
-
-    fn allow(&mut self, node: &Name, label: &Text) -> bool {
-        let of_all = match self.of_all.get(label) {
-            Some(allowed) => *allowed,
-            None => {
-                let key = format!("/tailorbird/v1/node/*/labels/{label}");
-                let allowed = self.rights.allow(&key);
-                self.of_all.insert(label.clone(), allowed);
-                allowed
-            }
-        };
-        of_all || self.by_node && self.rights.allow(&node_key(node, &format!("labels/{label}")))
+        let covered = CoveredLabels::new(rights.0.clone());
+        Self { rights: rights.clone(), covered, ..Self::default() }
     }
 
     /// Whether what may be read is the same.
@@ -437,7 +421,7 @@ impl LabelRights {
     }
 
     fn readable(&mut self, node: &Name, labels: &Labels) -> Vec<(Text, Text)> {
-        let readable = labels.iter().filter(|(label, _)| self.allow(node, label));
+        let readable = labels.iter().filter(|(label, _)| self.covered.cover(node, label));
         readable.map(|(label, value)| (label.clone(), value.clone())).collect()
     }
 
