@@ -118,14 +118,28 @@ impl View {
         after: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
         let prefix = prefix.trim_end_matches('/');
-        let itself = self.entries.get_key_value(prefix).filter(|_| after.is_none_or(|after| after < prefix));
-        let folder = format!("{prefix}/");
-        let from = match after.filter(|after| **after >= *folder) {
-            Some(after) => Bound::Excluded(Arc::from(after)),
-            None => Bound::Included(Arc::from(folder.as_str())),
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
         };
-        let below = self.entries.range((from, Bound::<Arc<str>>::Unbounded));
-        itself.into_iter().chain(below.take_while(move |(key, _)| key.starts_with(&folder)))
+        let is_below = move |key: &str| {
+            key.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut near = self.entries.range::<_, str>((from, Bound::Unbounded)).peekable();
+        let itself = near.next_if(|(key, _)| &***key == prefix);
+        // Between a path and what is below it lie others that begin with its name, as `/a-b` between `/a` and `/a/b`.
+        let beside = near.peek().is_some_and(|(key, _)| key.starts_with(prefix) && !is_below(key));
+        let far = beside.then(|| {
+            let folder = format!("{prefix}/");
+            let from = match after.filter(|after| **after >= *folder) {
+                Some(after) => Bound::Excluded(after),
+                None => Bound::Included(folder.as_str()),
+            };
+            self.entries.range::<_, str>((from, Bound::Unbounded))
+        });
+        let near = near.take(if beside { 0 } else { usize::MAX });
+        let below = near.chain(far.into_iter().flatten());
+        itself.into_iter().chain(below.take_while(move |(key, _)| is_below(key)))
     }
 
     /// The revision of the last change at or below a path. Where nothing is it may be a later one, and is 0 if nothing
@@ -252,10 +266,7 @@ impl ViewWriter {
             add_folders(key, &mut folders);
         }
         for path in folders.into_iter().chain(both.iter().map(|path| &**path)) {
-            match view.revisions.get_mut(path) {
-                Some(at) => *at = revision,
-                None => drop(view.revisions.insert(path.into(), revision)),
-            }
+            view.revisions.insert(path.into(), revision);
         }
         // What was removed and written again counts once.
         let keys = written.iter().filter(|key| !marked.contains(*key)).count() + marked.len();

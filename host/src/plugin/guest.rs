@@ -6,8 +6,9 @@ use wasmtime::{Result, bail, format_err};
 
 use super::contract::{kv, log, types};
 use super::limits::Limits;
+use super::reads::ReadLog;
 use crate::engine::View;
-use crate::policy::{Reads, Rights};
+use crate::policy::Rights;
 use crate::types::tame;
 
 /// The work of a call of the host in fuel, without what it copies.
@@ -37,7 +38,7 @@ pub(super) struct State {
     revision: u64,
     /// What the host may still do for the guest in this call, in fuel.
     pub(super) budget: u64,
-    pub(super) reads: Reads,
+    pub(super) reads: ReadLog,
     pub(super) logs: Vec<LogLine>,
     /// Lines that may still be logged.
     pub(super) lines_left: u32,
@@ -65,7 +66,7 @@ impl State {
             view,
             revision,
             budget: 0,
-            reads: Reads::default(),
+            reads: ReadLog::default(),
             logs: Vec::new(),
             lines_left,
             lines_dropped: 0,
@@ -106,7 +107,7 @@ impl types::Host for State {}
 impl kv::Host for State {
     fn revision(&mut self) -> Result<u64> {
         self.pay(0)?;
-        self.reads.revision = true;
+        self.reads.revision();
         Ok(self.revision)
     }
 

@@ -16,6 +16,7 @@ mod health;
 mod limits;
 mod manifest;
 mod native;
+mod reads;
 mod sandbox;
 pub mod scaffold;
 mod session;

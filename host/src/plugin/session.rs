@@ -222,7 +222,7 @@ impl Session {
         let (result, used) = metered(&mut live.store, loaded, fuel, items, |store| run(store, exports));
         guest.spent = guest.spent.saturating_add(used);
         let state = live.store.data_mut();
-        let mut reads = std::mem::take(&mut state.reads);
+        let mut reads = state.reads.take();
         settle(&mut guest.usage, state, used, loaded);
         match result {
             Ok(answer) => {
@@ -280,7 +280,7 @@ impl Session {
         });
         guest.spent = guest.spent.saturating_add(used);
         let state = store.data_mut();
-        let configured_by = std::mem::take(&mut state.reads);
+        let configured_by = state.reads.take();
         settle(&mut guest.usage, state, used, loaded);
         Ok(Live { exports: result?, store, configured_by, answered: false })
     }

@@ -119,9 +119,6 @@ pub struct Asked<T> {
     pub reads: Reads,
 }
 
-/// The most keys and paths that are remembered of what a call read.
-const MOST_READS: usize = 65_536;
-
 /// The keys and paths that calls read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
@@ -134,6 +131,17 @@ pub struct Reads {
 }
 
 impl Reads {
+    /// The most keys and paths that are remembered.
+    pub(crate) const MOST: usize = 65_536;
+
+    /// These keys and paths, in any order; each may stand more than once.
+    pub(crate) fn of(keys: Vec<Arc<str>>, paths: Vec<Arc<str>>, revision: bool) -> Self {
+        let mut reads =
+            Self { keys: keys.into_iter().collect(), paths: paths.into_iter().collect(), revision };
+        reads.bound();
+        reads
+    }
+
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.paths.is_empty() && !self.revision
@@ -147,25 +155,9 @@ impl Reads {
         self.bound();
     }
 
-    /// Adds a key.
-    pub fn key(&mut self, key: &str) {
-        if !self.revision && !self.keys.contains(key) {
-            self.keys.insert(key.into());
-            self.bound();
-        }
-    }
-
-    /// Adds a path that was listed.
-    pub fn path(&mut self, path: &str) {
-        if !self.revision && !self.paths.contains(path) {
-            self.paths.insert(path.into());
-            self.bound();
-        }
-    }
-
     /// What reads very much depends on everything, which takes no room.
     fn bound(&mut self) {
-        if self.keys.len() + self.paths.len() > MOST_READS {
+        if self.keys.len() + self.paths.len() > Self::MOST {
             (self.keys, self.paths, self.revision) = (BTreeSet::new(), BTreeSet::new(), true);
         }
     }

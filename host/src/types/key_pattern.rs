@@ -20,21 +20,27 @@ impl KeyPattern {
 
     /// Whether it covers a key.
     pub fn covers(&self, key: &str) -> bool {
-        // Keys of thousands of nodes are looked at: byte by byte, and most end at the first that differs.
-        let mut key = key.find('/').map_or(&[][..], |at| &key.as_bytes()[at..]);
+        let (wanted, key) = self.follow(key);
+        wanted.is_empty() && ends(key)
+    }
+
+    /// Goes along a path as far as it fits; what is left of the pattern and of the path. Paths of thousands of nodes are
+    /// looked at: it goes byte by byte, and most end at the first that differs.
+    fn follow<'a>(&'a self, path: &'a str) -> (&'a [u8], &'a [u8]) {
+        let mut path = path.find('/').map_or(&[][..], |at| &path.as_bytes()[at..]);
         let mut wanted = self.text.as_bytes();
-        while let Some((slash, rest)) = wanted.split_first() {
-            if *slash == b'*' {
-                let segment = key.iter().position(|byte| *byte == b'/').unwrap_or(key.len());
-                (wanted, key) = (rest, &key[segment..]);
+        while let Some((first, rest)) = wanted.split_first() {
+            if *first == b'*' {
+                let segment = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+                (wanted, path) = (rest, &path[segment..]);
                 continue;
             }
-            match key.split_first() {
-                Some((own, behind)) if own == slash => (wanted, key) = (rest, behind),
-                _ => return false,
+            match path.split_first() {
+                Some((own, behind)) if own == first => (wanted, path) = (rest, behind),
+                _ => break,
             }
         }
-        key.first().is_none_or(|own| *own == b'/')
+        (wanted, path)
     }
 
     /// Whether it covers every key that another pattern covers.
@@ -44,14 +50,19 @@ impl KeyPattern {
 
     /// Whether there can be a key at or below `path`, or a key that `path` is below of, which the pattern covers.
     pub fn meets(&self, path: &str) -> bool {
-        let mut path = path.trim_end_matches('/').split('/').skip(1);
-        self.segments().all(|wanted| path.next().is_none_or(|segment| wanted == "*" || wanted == segment))
+        let (wanted, path) = self.follow(path.trim_end_matches('/'));
+        (wanted.is_empty() || path.is_empty()) && ends(wanted) && ends(path)
     }
 
     /// The segments.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.text.split('/').skip(1)
     }
+}
+
+/// Whether a segment ended before what is left.
+fn ends(left: &[u8]) -> bool {
+    left.first().is_none_or(|byte| *byte == b'/')
 }
 
 impl FromStr for KeyPattern {
@@ -111,6 +122,9 @@ mod tests {
         assert!(!pattern("/tailorbird/v1/node/a").covers_pattern(&labels));
         assert!(labels.meets("/tailorbird/v1") && labels.meets("/") && labels.meets("/tailorbird/v1/node/b"));
         assert!(!labels.meets("/calico") && !labels.meets("/tailorbird/v1/node/b/unschedulable"));
+        assert!(labels.meets("") && labels.meets("/tailorbird/v1/node/b/labels/x"));
+        assert!(!labels.meets("/tailorbird/v1/nod") && !labels.meets("/tailorbird/v1/node/b/labelsx"));
+        assert!(!labels.meets("/tailorbird/v10/node"));
     }
 
     #[test]
