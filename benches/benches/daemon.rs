@@ -4,9 +4,8 @@
 //! Each measurement is a process of its own, since the program that checks the files is found by the environment.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::future::Future;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -22,11 +21,11 @@ use tailorbird::daemon::{self, Parts, Settings};
 use tailorbird::delivery::Destination;
 use tailorbird::engine::{Engine, Settings as EngineSettings};
 use tailorbird::generator::{Change, ClusterSpec, event};
+use tailorbird::measure::{Floor, Times};
 use tailorbird::pipeline::{Pipeline, Templates};
 use tailorbird::plugin::PluginSet;
 use tailorbird::syncer::{Syncer, Update, Updates};
 use tailorbird::types::Name;
-use tailorbird_bench::median;
 use tokio::sync::mpsc;
 
 /// The allocator of the `tailorbird` command.
@@ -167,25 +166,12 @@ fn main_files(out: &Path) -> [PathBuf; 2] {
     DAEMONS.map(|daemon| out.join(format!("{daemon}.cfg")))
 }
 
-/// What the disk alone takes: the bytes of both main files written, synced and renamed.
-fn floor(texts: &[Vec<u8>; 2], folder: &Path) -> anyhow::Result<Duration> {
-    let begin = Instant::now();
-    for (text, name) in texts.iter().zip(DAEMONS) {
-        let new = folder.join("new");
-        let mut file = File::create(&new)?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&new, folder.join(name))?;
-    }
-    Ok(begin.elapsed())
-}
-
 /// One node's addresses change: from the event to both groups in place.
 fn change(checker: &str) -> anyhow::Result<()> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let [out, other] = ["out", "floor"].map(|name| folder.path().join(name));
+    let out = folder.path().join("out");
     fs::create_dir(&out)?;
-    fs::create_dir(&other)?;
+    let floor = Floor::on(folder.path())?;
     let spec = ClusterSpec::mesh(NODES);
     let loader = Loader {
         method: Method::None,
@@ -196,7 +182,7 @@ fn change(checker: &str) -> anyhow::Result<()> {
     let tell = start(&spec, &out, loader)?;
     wait(&out, &[None, None])?;
     let birds = PathBuf::from(std::env::var_os(BIRDS).context(BIRDS)?);
-    let (mut disk, mut whole, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut disk, mut whole, mut checks) = (Times::default(), Times::default(), Times::default());
     let mut bytes = 0;
     for round in 1..=TURNS + 2 {
         let mut texts = [Vec::new(), Vec::new()];
@@ -204,7 +190,7 @@ fn change(checker: &str) -> anyhow::Result<()> {
             *text = fs::read(file)?;
         }
         bytes = texts.iter().map(Vec::len).sum::<usize>();
-        let took_disk = floor(&texts, &other)?;
+        let took_disk = floor.take(texts.iter().map(Vec::as_slice))?;
 
         let begin = Instant::now();
         for (daemon, file) in DAEMONS.iter().zip(main_files(&out)) {
@@ -229,7 +215,7 @@ fn change(checker: &str) -> anyhow::Result<()> {
             whole.push(took);
         }
     }
-    let [disk, whole, checks] = [disk, whole, checks].map(|times| median(&times).as_secs_f64() * 1000.0);
+    let [disk, whole, checks] = [disk, whole, checks].map(|times| times.median().as_secs_f64() * 1000.0);
     println!(
         "change/{NODES} with {checker}: {whole:.1} ms from the event to the files in place; the disk alone {disk:.1} ms for \
          {bytes} bytes, so {:.2} times that; the checks alone {checks:.1} ms, {:.0} % of the whole",

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use http::Method;
 use tailorbird::generator::ClusterSpec;
-use tailorbird_bench::median;
+use tailorbird::measure::Times;
 
 use api::{beside, load, until};
 use cluster::Cluster;
@@ -183,7 +183,7 @@ async fn main() {
         rest(&child).await;
         print("at rest", wall, Duration::ZERO, usage(&child));
         if what.starts_with("second") {
-            let mut walls = Vec::new();
+            let mut walls = Times::default();
             let before = usage(&child).cpu;
             let name = peer_of(&api, &fs::read_to_string(&file).unwrap()).await;
             for number in 0..args.changes {
@@ -202,7 +202,7 @@ async fn main() {
                 walls.push(begun.elapsed());
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
-            let wall = median(&walls);
+            let wall = walls.median();
             let used = usage(&child);
             print(&format!("{} changes, the median", walls.len()), wall, before, used);
             println!(

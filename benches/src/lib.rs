@@ -4,12 +4,3 @@ pub mod machine;
 pub mod page;
 pub mod results;
 pub mod scene;
-
-use std::time::Duration;
-
-use tailorbird::measure::Times;
-
-/// The middle of some times.
-pub fn median(times: &[Duration]) -> Duration {
-    times.iter().copied().collect::<Times>().median()
-}

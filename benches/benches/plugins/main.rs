@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tailorbird::engine::{Changes, Engine, Event, Settings, Snapshot};
 use tailorbird::generator::{Change, ClusterSpec, event};
+use tailorbird::measure::Times;
 use tailorbird::pipeline::Pipeline;
 use tailorbird::plugin::config::{Configuration, Entry};
 use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::policy::Overlay;
 use tailorbird::render::{Renderer, SharedCalls, load_with, plugin_functions};
 use tailorbird::types::Name;
-use tailorbird_bench::median;
 
 use scene::Scene;
 
@@ -55,8 +55,8 @@ fn configuration(paths: &[PathBuf], settings: &Value) -> Configuration {
 /// The times of both sides of a comparison.
 #[derive(Debug, Default)]
 struct Turns {
-    without: Vec<Duration>,
-    with: Vec<Duration>,
+    without: Times,
+    with: Times,
 }
 
 impl Turns {
@@ -74,7 +74,7 @@ impl Turns {
     }
 
     fn medians(self) -> (Duration, Duration) {
-        (median(&self.without), median(&self.with))
+        (self.without.median(), self.with.median())
     }
 }
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 pub struct Resident {
     /// What is resident now.
     pub now: u64,
+    /// What of it is of no file.
+    pub anonymous: u64,
     /// The most that was resident so far.
     pub peak: u64,
 }
 
 impl Resident {
-    /// Reads both.
+    /// Reads all of it.
     ///
     /// # Errors
     /// The kernel does not tell: this is no Linux, or `/proc` is not there.
@@ -28,10 +30,10 @@ impl Resident {
                 )
             })
         };
-        Ok(Self { now: field("VmRSS:")?, peak: field("VmHWM:")? })
+        Ok(Self { now: field("VmRSS:")?, anonymous: field("RssAnon:")?, peak: field("VmHWM:")? })
     }
 
-    /// Reads both once the allocator has given back what was needed for a moment: it waits some milliseconds before, and for
+    /// Reads it once the allocator has given back what was needed for a moment: it waits some milliseconds before, and for
     /// somebody who asks for memory.
     ///
     /// # Errors
