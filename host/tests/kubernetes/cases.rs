@@ -6,7 +6,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::follow::{Followed, pace};
+use crate::etcds::{Beside, Etcd, follow_beside, stored};
+use crate::follow::{Followed, Store, pace};
 use crate::support::cases::{Case, Reference, cases};
 use crate::support::tokens;
 use crate::typhas::{Typha, follow, has_typha};
@@ -23,6 +24,16 @@ impl Reference {
 /// How many cases there are for each one that is tried, unless all are.
 const ONE_OF: usize = 45;
 
+/// What a Calico node says, and the annotation in which a node of Kubernetes does.
+pub(crate) const FACTS: [(&str, &str, &str); 6] = [
+    ("bgp", "ipv4Address", "IPv4Address"),
+    ("bgp", "ipv6Address", "IPv6Address"),
+    ("bgp", "asNumber", "ASNumber"),
+    ("bgp", "routeReflectorClusterID", "RouteReflectorClusterID"),
+    ("wireguard", "interfaceIPv4Address", "IPv4WireguardInterfaceAddr"),
+    ("wireguard", "interfaceIPv6Address", "IPv6WireguardInterfaceAddr"),
+];
+
 /// An object as Kubernetes' API holds it: nodes are its own, with Calico's facts in annotations, and Calico's other objects
 /// are in the group of their definitions.
 fn held(object: &Value) -> Value {
@@ -33,15 +44,7 @@ fn held(object: &Value) -> Value {
     match object["kind"].as_str() {
         Some("Node") if object["apiVersion"] != "v1" => {
             let mut annotations = object["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-            let facts = [
-                ("bgp", "ipv4Address", "IPv4Address"),
-                ("bgp", "ipv6Address", "IPv6Address"),
-                ("bgp", "asNumber", "ASNumber"),
-                ("bgp", "routeReflectorClusterID", "RouteReflectorClusterID"),
-                ("wireguard", "interfaceIPv4Address", "IPv4WireguardInterfaceAddr"),
-                ("wireguard", "interfaceIPv6Address", "IPv6WireguardInterfaceAddr"),
-            ];
-            for (part, field, annotation) in facts {
+            for (part, field, annotation) in FACTS {
                 match &object["spec"][part][field] {
                     Value::Null => {}
                     Value::String(text) => {
@@ -79,22 +82,46 @@ fn held(object: &Value) -> Value {
 enum Outcome {
     /// So many files are as they should be.
     Same(usize),
-    /// The API server refuses an object of it.
+    /// An object of it cannot be there.
     NotHeld(String),
 }
 
 /// By which way the objects come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+#[derive(Clone, Copy)]
+enum By<'a> {
     Kubernetes,
     Typha,
+    Etcd(&'a Etcd),
 }
 
-async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>) -> Outcome {
+impl By<'_> {
+    /// Puts an object there; why it cannot be there otherwise.
+    async fn apply(self, api: &Cluster, object: &Value, others: &[Value]) -> Result<(), String> {
+        let (By::Etcd(etcd), Some((key, _))) = (self, stored(object)) else {
+            return api.try_apply(&held(object)).await.map_err(|code| code.to_string());
+        };
+        // Two objects of files may be one in etcd: a node of Calico's and of Kubernetes', or two that have one block.
+        if others.iter().filter_map(stored).any(|(other, _)| other == key) {
+            return Err(format!("{key} is there"));
+        }
+        etcd.apply(object).await;
+        Ok(())
+    }
+
+    async fn delete(self, api: &Cluster, object: &Value) {
+        match self {
+            By::Etcd(etcd) => Beside(etcd, api).delete(object).await,
+            By::Kubernetes | By::Typha => api.delete(&held(object)).await,
+        }
+    }
+}
+
+async fn try_case(api: &Cluster, case: &Case, by: By<'_>) -> Outcome {
     let name = case.folder.file_name().unwrap().to_str().unwrap();
     let settings = case.settings(&case.file.node.parse().unwrap());
     let status = case.status_folder();
     let mut objects: Vec<Value> = Vec::new();
+    let mut typha = None;
     let mut followed: Option<Followed> = None;
     let mut compared = 0;
     for step in &case.file.step {
@@ -107,9 +134,9 @@ async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>)
                     name: object["metadata"]["name"].as_str().unwrap().to_owned(),
                 };
                 objects.retain(|other| !(reference.is(other) && other["apiVersion"] == object["apiVersion"]));
-                if let Err(code) = api.try_apply(&held(&object)).await {
+                if let Err(reason) = by.apply(api, &object, &objects).await {
                     return Outcome::NotHeld(format!(
-                        "{name}: {} {}: {code}",
+                        "{name}: {} {}: {reason}",
                         reference.kind, reference.name
                     ));
                 }
@@ -118,7 +145,7 @@ async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>)
         }
         for reference in &step.delete {
             for object in objects.extract_if(.., |object| reference.is(object)) {
-                api.delete(&held(&object)).await;
+                by.delete(api, &object).await;
             }
         }
         let followed = match &mut followed {
@@ -134,6 +161,7 @@ async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>)
                         let typha = typha.insert(Typha::start(api, &[]).await);
                         follow(typha.config(), file, settings.clone()).await
                     }
+                    By::Etcd(etcd) => follow_beside(etcd.config(), file, settings.clone()).await,
                 };
                 new.load_workloads(&status);
                 none.insert(new)
@@ -154,20 +182,22 @@ async fn try_case(api: &Cluster, case: &Case, by: By, typha: &mut Option<Typha>)
     Outcome::Same(compared)
 }
 
-#[tokio::test]
-async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
-    let all = std::env::var_os("TAILORBIRD_ALL_CASES").is_some();
-    let cases: Vec<Case> = cases().into_iter().step_by(if all { 1 } else { ONE_OF }).collect();
+/// Tries cases, each by the way that is made for it, of which some may hold objects that cannot be there.
+async fn try_all(by: By<'_>, cases: impl Iterator<Item = Case>) {
+    let cases: Vec<Case> = cases.collect();
     let (mut compared, mut not_held) = (0, Vec::new());
     for case in &cases {
         let Some(api) = Cluster::take().await else { return };
-        match try_case(&api, case, By::Kubernetes, &mut None).await {
+        if let By::Etcd(etcd) = by {
+            etcd.wipe().await;
+        }
+        match try_case(&api, case, by).await {
             Outcome::Same(files) => compared += files,
             Outcome::NotHeld(reason) => not_held.push(reason),
         }
     }
     println!(
-        "{} cases, {compared} files compared; {} hold objects that the API server refuses:\n{}",
+        "{} cases, {compared} files compared; {} hold objects that cannot be there:\n{}",
         cases.len(),
         not_held.len(),
         not_held.join("\n")
@@ -175,22 +205,29 @@ async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
     assert!(not_held.len() * 4 <= cases.len(), "too many cases are not tried: {not_held:#?}");
 }
 
+/// The cases that are tried: all, or a part of them that begins at one.
+fn chosen(from: usize) -> impl Iterator<Item = Case> {
+    let all = std::env::var_os("TAILORBIRD_ALL_CASES").is_some();
+    let (from, one_of) = if all { (0, 1) } else { (from, ONE_OF) };
+    cases().into_iter().skip(from).step_by(one_of)
+}
+
+#[tokio::test]
+async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
+    try_all(By::Kubernetes, chosen(0)).await;
+}
+
+// Each way has cases of its own, so that together they try more.
+
 #[tokio::test]
 async fn cases_by_way_of_typha_are_rendered_as_from_files() {
-    // Between those that the other test tries.
-    let cases: Vec<Case> = cases().into_iter().skip(ONE_OF / 2).step_by(ONE_OF).collect();
-    let (mut compared, mut not_held) = (0, Vec::new());
-    for case in &cases {
-        let Some(api) = Cluster::take().await else { return };
-        if !has_typha() {
-            return;
-        }
-        let mut typha = None;
-        match try_case(&api, case, By::Typha, &mut typha).await {
-            Outcome::Same(files) => compared += files,
-            Outcome::NotHeld(reason) => not_held.push(reason),
-        }
+    if has_typha() {
+        try_all(By::Typha, chosen(ONE_OF / 2)).await;
     }
-    println!("{} cases, {compared} files compared; not tried: {not_held:#?}", cases.len());
-    assert!(not_held.len() * 4 <= cases.len(), "too many cases are not tried: {not_held:#?}");
+}
+
+#[tokio::test]
+async fn cases_by_way_of_etcd_are_rendered_as_from_files() {
+    let Some(etcd) = Etcd::start(&[]).await else { return };
+    try_all(By::Etcd(&etcd), chosen(ONE_OF / 3)).await;
 }

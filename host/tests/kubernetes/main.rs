@@ -12,10 +12,13 @@ mod cluster;
 #[allow(dead_code)]
 mod common;
 mod deployed;
+mod etcd;
+mod etcds;
 mod events;
 mod faults;
 mod follow;
 mod objects;
+mod papers;
 mod program;
 mod proxy;
 mod rendering;
