@@ -27,7 +27,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
 
 use crate::daemon::LogLevel;
-use crate::environment::EnvironmentError;
+use crate::environment::{CalicoConfigError, EnvironmentError};
 use crate::resources::LogSeverity;
 use output::Exit;
 
@@ -141,7 +141,8 @@ pub fn main() -> ExitCode {
     exit.unwrap_or_else(|error| {
         // Errors hold their causes in their own texts.
         output::error(&error.to_string());
-        if error.is::<EnvironmentError>() { Exit::Misused } else { Exit::Failed }
+        let is_misused = error.is::<EnvironmentError>() || error.is::<CalicoConfigError>();
+        if is_misused { Exit::Misused } else { Exit::Failed }
     })
     .into()
 }

@@ -76,6 +76,21 @@ async fn an_etcd_that_is_killed_is_followed_on() {
 }
 
 #[tokio::test]
+async fn an_absence_is_told_and_its_end_too() {
+    let Some((mut etcd, objects)) = taken(&[]).await else { return };
+    let mut followed = follow_alone(etcd.config(), settings(), Pace { grace: Duration::ZERO, ..etcd_pace() });
+    followed.until_rendered("the start", &objects).await;
+    followed.first_told();
+    etcd.end();
+    followed.until("it is told", |followed| followed.first_lost().contains("no connection")).await;
+    etcd.begin().await;
+    // Nothing has happened, and so there is nothing to tell but that.
+    followed.until("it is there again", Followed::in_sync).await;
+    assert_eq!(followed.first_told(), Vec::<String>::new());
+    followed.stop().await;
+}
+
+#[tokio::test]
 async fn what_happened_while_nobody_could_be_asked_is_told() {
     let Some((etcd, mut objects)) = taken(&[]).await else { return };
     let wire = Wire::to(etcd.address()).await;
@@ -333,7 +348,7 @@ async fn with_tls_both_sides_are_known() {
                 ("nobody", Some("client"), Some("nobody.pem")),
             ][..],
         ),
-        ("elsewhere", &[("authority", Some("client"), Some("NotValidForName"))]),
+        ("elsewhere", &[("authority", Some("client"), Some("not valid for name"))]),
     ] {
         let words = words(server);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

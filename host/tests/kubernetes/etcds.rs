@@ -56,11 +56,6 @@ impl Etcd {
         Some(etcd)
     }
 
-    /// A folder for this etcd's files.
-    pub(crate) fn files(&self) -> &Path {
-        self.folder.path()
-    }
-
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

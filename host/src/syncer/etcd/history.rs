@@ -55,9 +55,10 @@ impl History {
         }
     }
 
-    /// The revision from which a folder is followed.
-    pub(super) fn next(&self, folder: usize) -> i64 {
-        self.known.get(folder).map_or(0, |known| known.saturating_add(1))
+    /// The revision from which a folder is followed: the one that is known, once more. A server says nothing of a watch
+    /// that would begin in the future.
+    pub(super) fn from(&self, folder: usize) -> i64 {
+        self.known.get(folder).copied().unwrap_or_default()
     }
 }
 
@@ -77,7 +78,7 @@ mod tests {
         history.knows(1, 14);
         history.knows(1, 12);
         history.saw(&header(1, 5, 15));
-        assert_eq!((history.next(0), history.next(1)), (11, 15));
+        assert_eq!((history.from(0), history.from(1)), (10, 14));
         for (now, goes_on) in [
             (header(1, 5, 15), true),
             (header(1, 6, 20), true),

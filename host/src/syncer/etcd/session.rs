@@ -128,7 +128,7 @@ impl Session<'_> {
             let create = WatchCreate {
                 key,
                 range_end,
-                start_revision: self.history.next(at),
+                start_revision: self.history.from(at),
                 progress_notify: true,
                 watch_id: id(at),
                 fragment: true,
