@@ -52,7 +52,13 @@ Environment:
                         a prefix, in place of the serviceClusterIPs of the BGPConfiguration
   CALICO_ENDPOINT_STATUS_PATH_PREFIX
                         the folder that endpoint-status is in; else /var/run/calico
-  DATASTORE_TYPE        where Calico's objects are: kubernetes, or etcdv3, which is read by way of Typha
+  DATASTORE_TYPE        where Calico's objects are: kubernetes, or etcdv3, which is meant if ETCD_ENDPOINTS is set alone
+  ETCD_ENDPOINTS        the members of etcd: http://HOST:2379, https for TLS, several with commas
+  ETCD_USERNAME, ETCD_PASSWORD
+                        who asks etcd, if both are set
+  ETCD_CA_CERT_FILE, ETCD_CERT_FILE, ETCD_KEY_FILE
+                        TLS with etcd: the authority, else the system's; this node's certificate and its key. These six may
+                        begin with CALICO_, and then count first
   FELIX_TYPHAADDR       the host and port of Typha, which `run` without --objects then follows
   FELIX_TYPHAK8SSERVICENAME, FELIX_TYPHAK8SNAMESPACE
                         the Service of Typha, in place of the address; its namespace, else kube-system

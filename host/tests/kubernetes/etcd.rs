@@ -182,6 +182,58 @@ async fn a_dead_endpoint_is_survived() {
     followed.stop().await;
 }
 
+/// Members who soon see that another one is gone.
+const QUICK: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+
+#[tokio::test]
+async fn a_member_that_is_frozen_is_left_for_another() {
+    let Some(members) = Etcd::start_members::<3>(&QUICK).await else { return };
+    let mut objects = calicos();
+    members[0].apply_all(&objects).await;
+    let at = |member: &Etcd| format!("http://{}", member.address());
+    let endpoints = members.each_ref().map(at).join(",");
+    let pace = Pace { silence: Duration::from_secs(1), ask: Duration::from_millis(200), ..etcd_pace() };
+    let pace = Pace { answer: Duration::from_secs(1), dial: Duration::from_secs(1), ..pace };
+    let mut followed = follow_alone(Config::new(endpoints.parse().unwrap()), settings(), pace);
+    followed.until_rendered("the start", &objects).await;
+    followed.until("it is named", |followed| followed.states[0].instance.is_some()).await;
+    let first = followed.states[0].instance.clone().unwrap();
+    let (frozen, others): (Vec<&Etcd>, Vec<&Etcd>) = members.iter().partition(|member| at(member) == first);
+    frozen[0].freeze();
+    objects.push(peer(9));
+    let deadline = std::time::Instant::now() + crate::follow::AT_MOST;
+    // The others may have to find a new leader first.
+    while !others[0].try_put(&peer(9)).await {
+        assert!(std::time::Instant::now() < deadline, "there is no leader");
+    }
+    followed.until_rendered("a peer while a member is frozen", &objects).await;
+    followed.until("another is named", |followed| followed.states[0].instance != Some(first.clone())).await;
+    assert_eq!(followed.states[0].losses, 0);
+    followed.stop().await;
+}
+
+#[tokio::test]
+async fn a_member_without_a_leader_is_no_source() {
+    let Some(mut members) = Etcd::start_members::<3>(&QUICK).await else { return };
+    let mut objects = calicos();
+    members[0].apply_all(&objects).await;
+    let pace = Pace { grace: Duration::ZERO, ..etcd_pace() };
+    let mut followed = follow_alone(members[0].config(), settings(), pace);
+    followed.until_rendered("the start", &objects).await;
+    followed.first_told();
+    let [_, second, third] = &mut members;
+    second.end();
+    third.end();
+    followed.until("it is told", |followed| followed.first_lost().contains("no leader")).await;
+    second.begin().await;
+    followed.until("there is a leader", Followed::in_sync).await;
+    assert_eq!(followed.first_told(), Vec::<String>::new());
+    objects.push(peer(9));
+    second.apply(&peer(9)).await;
+    followed.until_rendered("a peer", &objects).await;
+    followed.stop().await;
+}
+
 #[tokio::test]
 async fn harm_on_the_way_changes_nothing_in_the_end() {
     let Some((etcd, mut objects)) = taken(&[]).await else { return };

@@ -31,8 +31,11 @@ pub(crate) struct Etcd {
     program: PathBuf,
     folder: TempDir,
     child: Option<Child>,
-    /// Where it speaks without TLS, where with it, and where to its peers.
-    ports: [u16; 3],
+    /// Where it speaks without TLS, and where with it.
+    ports: [u16; 2],
+    /// Where it speaks to its peers, and who all of them are.
+    peer: u16,
+    all: String,
     more: Vec<String>,
     token: Mutex<Option<String>>,
 }
@@ -40,20 +43,34 @@ pub(crate) struct Etcd {
 impl Etcd {
     /// Starts one with more words on its command line; none, with a word, where there is no etcd.
     pub(crate) async fn start(more: &[&str]) -> Option<Self> {
+        let [etcd] = Self::start_members(more).await?;
+        Some(etcd)
+    }
+
+    /// Starts the members of one cluster.
+    pub(crate) async fn start_members<const N: usize>(more: &[&str]) -> Option<[Self; N]> {
         let Some(parts) = std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()) else {
             skipped("KUBEBUILDER_ASSETS does not name a folder with etcd");
             return None;
         };
-        let mut etcd = Self {
+        let peers = free_ports::<N>();
+        let all = peers.iter().map(|peer| format!("{0}=http://127.0.0.1:{0}", peer));
+        let all = all.collect::<Vec<String>>().join(",");
+        let mut members = peers.map(|peer| Self {
             program: Path::new(&parts).join("etcd"),
             folder: tempfile::tempdir().unwrap(),
             child: None,
             ports: free_ports(),
+            peer,
+            all: all.clone(),
             more: more.iter().map(|word| (*word).to_owned()).collect(),
             token: Mutex::default(),
-        };
-        etcd.begin().await;
-        Some(etcd)
+        });
+        members.iter_mut().for_each(Self::spawn);
+        for member in &members {
+            member.until_healthy().await;
+        }
+        Some(members)
     }
 
     fn data(&self) -> PathBuf {
@@ -62,26 +79,40 @@ impl Etcd {
 
     /// Runs it again on its old address, with the data that is there.
     pub(crate) async fn begin(&mut self) {
-        let [plain, tls, peer] = self.ports;
+        self.spawn();
+        self.until_healthy().await;
+    }
+
+    fn spawn(&mut self) {
+        let [plain, tls] = self.ports;
         let plain = format!("http://127.0.0.1:{plain}");
-        let peer = format!("http://127.0.0.1:{peer}");
+        let peer = format!("http://127.0.0.1:{}", self.peer);
         let is_tls = self.more.iter().any(|word| word == "--cert-file");
         let clients = if is_tls { format!("{plain},https://127.0.0.1:{tls}") } else { plain };
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
         let mut command = Command::new(&self.program);
-        command.env_clear().args(["--name", "one", "--unsafe-no-fsync", "--log-level", "error"]);
+        command.env_clear().args(["--unsafe-no-fsync", "--log-level", "error"]);
+        command.args(["--name", &self.peer.to_string(), "--initial-cluster", &self.all]);
         command.arg("--data-dir").arg(self.data());
         command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
-        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
-        command.args(["--initial-cluster", &format!("one={peer}")]).args(&self.more);
+        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]).args(&self.more);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
+    }
+
+    async fn until_healthy(&self) {
         let deadline = Instant::now() + Duration::from_secs(30);
         while !http(self.ports[0], "GET /health HTTP/1.0\r\n\r\n").await.contains("\"true\"") {
             let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             assert!(Instant::now() < deadline, "etcd does not become healthy: {}", log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    /// Stops it where it is: it answers nothing, and its connections stay.
+    pub(crate) fn freeze(&self) {
+        let pid = rustix::process::Pid::from_child(self.child.as_ref().unwrap());
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     }
 
     /// Kills it.
@@ -126,6 +157,13 @@ impl Etcd {
 
     /// Asks it for something, as the user that was said to ask.
     pub(crate) async fn ask(&self, path: &str, body: &Value) -> Value {
+        let answer = self.try_ask(path, body).await;
+        assert!(answer.is_object() && answer.get("error").is_none(), "{path}: {answer}");
+        answer
+    }
+
+    /// The same, with whatever comes of it.
+    async fn try_ask(&self, path: &str, body: &Value) -> Value {
         let body = body.to_string();
         let token = self.token.lock().unwrap().clone().map(|token| format!("Authorization: {token}\r\n"));
         let request = format!(
@@ -133,10 +171,15 @@ impl Etcd {
             token.unwrap_or_default(),
             body.len()
         );
-        let answer = http(self.ports[0], &request).await;
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{path}: {answer:?}"));
-        assert!(answer.get("error").is_none(), "{path}: {answer}");
-        answer
+        serde_json::from_str(&http(self.ports[0], &request).await).unwrap_or_default()
+    }
+
+    /// Puts one of Calico's objects there, if that is possible now.
+    pub(crate) async fn try_put(&self, object: &Value) -> bool {
+        let (key, value) = stored(object).unwrap();
+        let put = json!({"key": BASE64.encode(key), "value": BASE64.encode(value)});
+        let answer = self.try_ask("kv/put", &put).await;
+        answer.is_object() && answer.get("error").is_none()
     }
 
     /// Gives a key a value.

@@ -92,6 +92,11 @@ impl Connection {
         self.peer.as_deref()
     }
 
+    /// Whether the server knows who asks, by a token.
+    pub(super) fn is_known(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// A token for a user; none where etcd asks nobody who he is.
     async fn authenticate(&mut self, user: &User) -> Result<Option<MetadataValue<Ascii>>, Failure> {
         let request = AuthenticateRequest { name: user.name.clone(), password: user.password().to_owned() };

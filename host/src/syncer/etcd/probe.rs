@@ -55,7 +55,9 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
         Err(failure) => {
             let reason = failure.to_string();
             let todo = match reason.starts_with("TLS") {
-                true => "compare the names, dates and authorities of the certificates on both sides",
+                true => {
+                    "does etcd speak TLS there? compare the names, dates and authorities of the certificates"
+                }
                 false => "is etcd running there, and does a network policy or firewall let this node in?",
             };
             Err(format!("{reason}; {todo}"))
@@ -65,11 +67,11 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
         return;
     }
     let opened = Connection::open(config, endpoint, &pace).await;
-    let asked = match &config.user {
-        Some(user) => format!("as {:?}", tame(&user.name, MAX_SHOWN)),
+    let found = opened.as_ref().map_err(ToString::to_string).map(|connection| match &config.user {
+        Some(user) if connection.is_known() => format!("as {:?}", tame(&user.name, MAX_SHOWN)),
+        Some(_) => "it asks nobody who he is".to_owned(),
         None => "without a user".to_owned(),
-    };
-    let found = opened.as_ref().map(|_| asked).map_err(ToString::to_string);
+    });
     take("ask", found);
     let Ok(mut connection) = opened else { return };
     let found = match connection.status().await {
