@@ -30,8 +30,8 @@ pub(super) const HTTP: &str = "127.0.0.1:9179";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Manifests that are followed: files, and folders (their *.yaml, *.yml and *.json). A later object replaces an
-    /// earlier one of its kind and name. Without any, the objects are those of the cluster that this runs in, or of
-    /// the one that KUBECONFIG leads to
+    /// earlier one of its kind and name. Without any, the objects are those of the datastore that the environment
+    /// names: Typha, etcd, or the cluster that this runs in or KUBECONFIG leads to
     #[arg(long, value_name = "PATH", conflicts_with = "calico_config", num_args = 1..)]
     objects: Vec<PathBuf>,
     /// The datastore, if it is not the one that the environment names

@@ -1,6 +1,7 @@
 //! Certificates in PEM: read, and told in words.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,7 +102,7 @@ pub(super) struct Names {
     pub(super) common: Option<String>,
     pub(super) uris: Vec<String>,
     /// Hosts and addresses.
-    hosts: Vec<String>,
+    pub(super) hosts: Vec<String>,
 }
 
 impl Names {
@@ -123,8 +124,8 @@ impl Names {
 }
 
 fn address(bytes: &[u8]) -> Option<String> {
-    let four = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::IpAddr::from(bytes));
-    let six = <[u8; 16]>::try_from(bytes).map(|bytes| std::net::IpAddr::from(bytes));
+    let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    let six = <[u8; 16]>::try_from(bytes).map(IpAddr::from);
     four.or(six).ok().map(|address| address.to_string())
 }
 
