@@ -205,11 +205,17 @@ async fn try_all(by: By<'_>, cases: impl Iterator<Item = Case>) {
     assert!(not_held.len() * 4 <= cases.len(), "too many cases are not tried: {not_held:#?}");
 }
 
-/// The cases that are tried: all, or a part of them that begins at one.
-fn chosen(from: usize) -> impl Iterator<Item = Case> {
-    let all = std::env::var_os("TAILORBIRD_ALL_CASES").is_some();
-    let (from, one_of) = if all { (0, 1) } else { (from, ONE_OF) };
-    cases().into_iter().skip(from).step_by(one_of)
+/// A part of the cases, which begins at one.
+fn some(from: usize) -> impl Iterator<Item = Case> {
+    cases().into_iter().skip(from).step_by(ONE_OF)
+}
+
+/// The same, or all of them where that is asked for.
+fn chosen(from: usize) -> Box<dyn Iterator<Item = Case>> {
+    match std::env::var_os("TAILORBIRD_ALL_CASES") {
+        Some(_) => Box::new(cases().into_iter()),
+        None => Box::new(some(from)),
+    }
 }
 
 #[tokio::test]
@@ -222,7 +228,8 @@ async fn cases_are_rendered_as_from_files_and_as_by_existing_clusters() {
 #[tokio::test]
 async fn cases_by_way_of_typha_are_rendered_as_from_files() {
     if has_typha() {
-        try_all(By::Typha, chosen(ONE_OF / 2)).await;
+        // Not all: it does not send what Calico would not take, which some cases have.
+        try_all(By::Typha, some(ONE_OF / 2)).await;
     }
 }
 

@@ -116,9 +116,9 @@ async fn what_happened_while_nobody_could_be_asked_is_told() {
         assert_eq!(told.len(), if number > 5 { 2 } else { 1 }, "{number}: {told:#?}");
     }
     // Nobody who follows minds.
-    etcd.compact().await;
     objects.push(peer(9));
     etcd.apply(&peer(9)).await;
+    etcd.compact().await;
     followed.until_rendered("a peer", &objects).await;
     assert_eq!((followed.first_told().len(), followed.states[0].losses), (1, 0));
     followed.stop().await;
@@ -379,15 +379,7 @@ async fn with_tls_both_sides_are_known() {
     papers.sign("client", ExtendedKeyUsagePurpose::ClientAuth, &[]);
     Papers::new(folder.path(), "other").sign("stranger", ExtendedKeyUsagePurpose::ClientAuth, &[]);
     let file = |name: &str| folder.path().join(name);
-    let words = |server: &str| {
-        ["--cert-file", &file(&format!("{server}.pem")).display().to_string(), "--key-file"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain([file(&format!("{server}.key")).display().to_string()])
-            .chain(["--client-cert-auth", "--trusted-ca-file"].map(str::to_owned))
-            .chain([file("authority.pem").display().to_string()])
-            .collect::<Vec<String>>()
-    };
+    let Some((mut etcd, objects)) = taken(&[]).await else { return };
     for (server, tries) in [
         (
             "server",
@@ -402,9 +394,9 @@ async fn with_tls_both_sides_are_known() {
         ),
         ("elsewhere", &[("authority", Some("client"), Some("not valid for name"))]),
     ] {
-        let words = words(server);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let Some((etcd, objects)) = taken(&words).await else { return };
+        etcd.end();
+        etcd.with_tls(folder.path(), server, "authority");
+        etcd.begin().await;
         for (authority, client, told) in tries {
             let pem = |name: String| Pem::File(file(&name));
             let identity = client.map(|client| Identity {
