@@ -1,5 +1,6 @@
 //! By way of a real etcd everything is rendered as from files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::process::Command;
@@ -92,7 +93,10 @@ async fn an_absence_is_told_and_its_end_too() {
 
 #[tokio::test]
 async fn what_happened_while_nobody_could_be_asked_is_told() {
-    let Some((etcd, mut objects)) = taken(&[]).await else { return };
+    // Quiet folders are said to be so.
+    let Some((etcd, mut objects)) = taken(&["--watch-progress-notify-interval", "50ms"]).await else {
+        return;
+    };
     let wire = Wire::to(etcd.address()).await;
     let at = wire.address;
     let mut followed = follow(config(at));
@@ -156,6 +160,68 @@ async fn data_that_is_restored_from_a_copy_is_read_anew() {
         etcd.put("/calico/nobody/cares", &number.to_string()).await;
     }
     followed.until_rendered("another cluster", &objects).await;
+    followed.stop().await;
+}
+
+#[tokio::test]
+async fn whatever_happens_it_comes_to_what_is_there() {
+    let Some((mut etcd, objects)) = taken(&["--watch-progress-notify-interval", "20ms"]).await else {
+        return;
+    };
+    let wire = Wire::to(etcd.address()).await;
+    let at = wire.address;
+    let mut wire = Some(wire);
+    let mut followed = follow(config(at));
+    // Peers by their number: the AS number, or none while the value is no peer.
+    let mut peers: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+    let mut random: u64 = 4711;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let peer = |number: u64, asn: u64| {
+        let spec = json!({"peerIP": format!("10.2.0.{number}"), "asNumber": asn});
+        calico("BGPPeer", &format!("random-{number}"), spec)
+    };
+    for step in 0..200 {
+        let number = 1 + next(12);
+        match next(20) {
+            0..10 => {
+                let asn = 65000 + next(100);
+                etcd.apply(&peer(number, asn)).await;
+                peers.insert(number, Some(asn));
+            }
+            10..14 => {
+                if peers.remove(&number).is_some() {
+                    etcd.delete(&peer(number, 1)).await;
+                }
+            }
+            14 => {
+                etcd.put(&format!("{OBJECTS}/bgppeers/random-{number}"), "{").await;
+                peers.insert(number, None);
+            }
+            15 => etcd.compact().await,
+            16 | 17 => drop(wire.take()),
+            18 if step % 4 == 0 => {
+                etcd.end();
+                etcd.begin().await;
+            }
+            _ => {
+                if wire.is_none() {
+                    wire = Some(Wire::between(etcd.address(), at).await);
+                }
+            }
+        }
+        if step % 20 == 19 {
+            if wire.is_none() {
+                wire = Some(Wire::between(etcd.address(), at).await);
+            }
+            let there = peers.iter().filter_map(|(number, asn)| Some(peer(*number, (*asn)?)));
+            let expected: Vec<Value> = objects.iter().cloned().chain(there).collect();
+            followed.until_rendered(&format!("step {step}"), &expected).await;
+        }
+    }
+    assert_eq!(followed.states[0].losses, 0);
     followed.stop().await;
 }
 
@@ -451,6 +517,22 @@ async fn what_may_not_be_read_is_named() {
     let told = "reading /calico/ipam/v2/host/worker-1/: etcdserver: permission denied; grant";
     followed.until(told, |followed| followed.first_lost().contains(told)).await;
     followed.stop().await;
+
+    let bench = Bench::new();
+    let mut command = with_etcd(&bench, &etcd, "doctor");
+    command.env("ETCD_USERNAME", "calico").env("CALICO_ETCD_PASSWORD", "sesame");
+    let ran = ended(command).await.ends(1);
+    let at = format!("http://{}", etcd.address());
+    for line in [
+        format!("ok      etcd: ask {at}: as \"calico\""),
+        format!("ok      etcd: read {OBJECTS}/nodes/ at {at}: allowed"),
+        format!(
+            "FAILED  etcd: read /calico/ipam/v2/host/worker-1/ at {at}: etcdserver: permission denied; grant"
+        ),
+    ] {
+        assert!(ran.out.lines().any(|own| own.starts_with(&line)), "{line}: {ran:#?}");
+    }
+    assert!(!format!("{ran:?}").contains("sesame"), "{ran:#?}");
 }
 
 /// The program on a node that has an etcd, and no Kubernetes.

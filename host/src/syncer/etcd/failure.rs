@@ -19,7 +19,7 @@ pub(super) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Compacted => f.write_str("what happened meanwhile is no longer known there"),
+            Self::Compacted => f.write_str("what was read has been compacted meanwhile"),
             Self::TooLarge(reason) | Self::Other(reason) => f.write_str(reason),
         }
     }

@@ -47,19 +47,21 @@ impl Session<'_> {
     pub(super) async fn follow(&mut self) -> Result<Infallible, Failure> {
         let mut now = self.now().await?;
         self.board.follows(self.instance.to_owned());
+        let mut has_listed = false;
         match self.history.objection(&now) {
             Some(reason) => {
-                tracing::info!("etcd at {}: everything is read: {reason}", self.instance);
-                self.list(now).await?;
+                self.list(now, reason).await?;
+                has_listed = true;
             }
             None => tracing::info!("etcd at {}: goes on where it was", self.instance),
         }
         loop {
             match self.watch(now.revision).await {
-                Err(Failure::Compacted) => {
-                    tracing::info!("etcd at {}: everything is read: {}", self.instance, Failure::Compacted);
+                // Once is enough: a server that forgets faster than it tells is no better at the next try.
+                Err(Failure::Compacted) if !has_listed => {
                     now = self.now().await?;
-                    self.list(now).await?;
+                    self.list(now, "what happened meanwhile is no longer known there").await?;
+                    has_listed = true;
                 }
                 Err(other) => return Err(other),
                 Ok(never) => match never {},
@@ -77,7 +79,8 @@ impl Session<'_> {
     }
 
     /// Reads all folders as they were at one revision.
-    async fn list(&mut self, now: Header) -> Result<(), Failure> {
+    async fn list(&mut self, now: Header, reason: &str) -> Result<(), Failure> {
+        tracing::info!("etcd at {}: everything is read: {reason}", self.instance);
         self.history.forget();
         self.board.state().mirror.begins();
         self.board.fail_later(format!("{}: not all has been read yet", self.instance));
@@ -165,7 +168,7 @@ impl Session<'_> {
                 }
                 () = tokio::time::sleep_until(silent_at) => {
                     return Err(Failure::Other(format!(
-                        "the watch has said nothing for {} s", self.pace.silence.as_secs_f32()
+                        "the watch has said nothing for {} s (it must be etcd 3.4 or later)", self.pace.silence.as_secs_f32()
                     )));
                 }
             }

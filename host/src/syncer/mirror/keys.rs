@@ -252,6 +252,25 @@ mod tests {
     }
 
     #[test]
+    fn the_folders_in_etcd_are_read_and_no_others() {
+        let mut settings = Settings::new(own());
+        let all = folders(&settings);
+        assert_eq!(all.len(), KINDS.len() + 1);
+        assert!(all.iter().all(|folder| folder.ends_with('/')), "{all:?}");
+        assert_eq!(all.last().map(String::as_str), Some("/calico/ipam/v2/host/node-a/"));
+        settings.use_pod_cidr = true;
+        assert_eq!(folders(&settings), all[..KINDS.len()]);
+    }
+
+    #[test]
+    fn pools_of_etcd_are_pools() {
+        let key = "/calico/resources/v3/projectcalico.org/ippools/pool4";
+        let value = r#"{"kind":"IPPool","metadata":{"name":"pool4"},"spec":{"cidr":"10.10.0.0/16","ipipMode":"CrossSubnet"}}"#;
+        let Ok(Resource::IpPool(pool)) = found(key, value).resource else { panic!("a pool") };
+        assert_eq!((pool.name.as_str(), pool.ipip), ("pool4", EncapMode::CrossSubnet));
+    }
+
+    #[test]
     fn pools_of_typha_are_pools() {
         let value = r#"{"cidr":"10.10.0.0/16","ipip":"tunl0","ipip_mode":"cross-subnet","vxlan_mode":"","masquerade":true,
             "ipam":true,"disabled":false,"disableBGPExport":true,"assignment_mode":"Manual","allowed_uses":["Tunnel"]}"#;
@@ -276,6 +295,8 @@ mod tests {
         let Ok(Resource::BlockAffinity(block)) = parsed.resource else { panic!("a block") };
         assert_eq!((block.node.as_str(), block.cidr.to_string().as_str()), ("node-a", "fd10::6d15:7480/122"));
         assert_eq!(block.state.as_str(), "pendingDeletion");
+        let Ok(Resource::BlockAffinity(block)) = found(key, "").resource else { panic!("a block") };
+        assert_eq!((block.state.as_str(), block.deleted), ("", false));
         let gone = found(key, r#"{"state":"confirmed","deleted":true}"#);
         assert!(matches!(gone.resource, Ok(Resource::BlockAffinity(block)) if block.deleted));
         let bad = found("/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.0", "{}");
