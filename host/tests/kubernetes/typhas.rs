@@ -1,6 +1,7 @@
 //! Real Typhas in front of the API server, the program that `TAILORBIRD_TYPHA` names; and a wire between one and its
 //! clients that does harm when it is told to.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -145,7 +146,15 @@ impl Wire {
 
     /// One that clients find at an address.
     pub(crate) async fn between(server: SocketAddr, at: SocketAddr) -> Self {
-        let listener = TcpListener::bind(at).await.unwrap();
+        let listener = loop {
+            match TcpListener::bind(at).await {
+                // One that was dropped a moment ago goes once its task is run again.
+                Err(error) if error.kind() == ErrorKind::AddrInUse && at.port() != 0 => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                bound => break bound.unwrap(),
+            }
+        };
         let address = listener.local_addr().unwrap();
         let harm: Arc<Mutex<Option<Harm>>> = Arc::default();
         let (shared, is_silent) = (harm.clone(), Arc::<AtomicBool>::default());
