@@ -38,7 +38,7 @@ fn follow(config: Config) -> Followed {
     follow_alone(config, settings(), etcd_pace())
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_followed_with_kubernetes_beside_it() {
     let Some(api) = Cluster::take().await else { return };
     let Some(etcd) = Etcd::start(&[]).await else { return };
@@ -54,6 +54,12 @@ async fn a_cluster_is_followed_with_kubernetes_beside_it() {
     followed.until("it is named", |followed| followed.states[0].instance == Some(instance.clone())).await;
     followed.until_more_came_and_went(&both, &objects).await;
     followed.stop().await;
+
+    let bench = Bench::new();
+    let mut command = with_etcd(&bench, &etcd, "render --no-check --datastore etcd --out OUT");
+    command.env("KUBECONFIG", api.files.path().join("kubeconfig"));
+    ended(command).await.ends(0);
+    assert_eq!(set(&bench.out()), from_files(&settings(), &objects));
 }
 
 #[tokio::test]
@@ -535,7 +541,7 @@ async fn what_may_not_be_read_is_named() {
     assert!(!format!("{ran:?}").contains("sesame"), "{ran:#?}");
 }
 
-/// The program on a node that has an etcd, and no Kubernetes.
+/// The program on a node that has an etcd, and no Kubernetes unless more is said.
 fn with_etcd(bench: &Bench, etcd: &Etcd, line: &str) -> Command {
     let mut command = bench.command(line);
     command.env("NODENAME", "worker-1").env("TAILORBIRD_BIRD_SOCKETS", bench.path("birds"));
