@@ -458,8 +458,8 @@ async fn with_tls_both_sides_are_known() {
             &[
                 ("authority", Some("client"), None),
                 ("other", Some("client"), Some("UnknownIssuer")),
-                ("authority", Some("stranger"), Some("https://127.0.0.1")),
-                ("authority", None, Some("https://127.0.0.1")),
+                ("authority", Some("stranger"), Some("must trust the authority that signed")),
+                ("authority", None, Some("name it by ETCD_CERT_FILE")),
                 ("authority", Some("nobody"), Some("nobody.pem")),
                 ("nobody", Some("client"), Some("nobody.pem")),
             ][..],
@@ -486,6 +486,11 @@ async fn with_tls_both_sides_are_known() {
             }
             followed.stop().await;
         }
+        // It speaks TLS, and is not spoken to with it.
+        let bare = etcd.secure().endpoints.all()[0].to_string().replace("https", "http");
+        let mut followed = follow(Config::new(bare.parse().unwrap()));
+        followed.until("no TLS", |followed| followed.first_lost().contains("write `https://`")).await;
+        followed.stop().await;
     }
 }
 

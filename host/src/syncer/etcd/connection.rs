@@ -1,5 +1,6 @@
 //! A connection to a member, and what it is asked.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,10 @@ pub(super) struct Connection {
     /// The server's certificate, in words.
     peer: Option<String>,
     answer: Duration,
+    /// What may be wrong when the server ends the connection before it has said anything.
+    doubt: &'static str,
+    /// Whether the server has answered at all.
+    has_answered: bool,
 }
 
 impl Connection {
@@ -56,6 +61,13 @@ impl Connection {
 
     /// Connects, in nobody's name.
     pub(super) async fn connect(tls: &Tls, to: &Endpoint, pace: &Pace) -> Result<Self, Failure> {
+        let doubt = match (to.is_secure, &tls.identity) {
+            (false, _) => "where etcd speaks TLS, write `https://` for its endpoint",
+            (true, None) => {
+                "if etcd asks for this node's certificate, name it by ETCD_CERT_FILE and ETCD_KEY_FILE"
+            }
+            (true, Some(_)) => "etcd must trust the authority that signed this node's certificate",
+        };
         let tls = match to.is_secure {
             false => None,
             true => {
@@ -67,7 +79,7 @@ impl Connection {
         };
         let address = (to.host.as_str(), to.port);
         let Dialled { stream, peer } = dial(address, tls, pace.dial).await.map_err(Failure::Other)?;
-        let broken = |error: &dyn std::error::Error| Failure::from(Status::unavailable(error.to_string()));
+        let broken = |error: &dyn Error| Failure::from(Status::unavailable(error.to_string()));
         let endpoint = tonic::transport::Endpoint::from_shared(to.to_string())
             .map_err(|error| broken(&error))?
             .http2_keep_alive_interval(KEEP_ALIVE.0)
@@ -84,7 +96,7 @@ impl Connection {
         let channel = tokio::time::timeout(pace.dial, endpoint.connect_with_connector(connector)).await;
         let channel = channel.map_err(|_| late(pace.dial))?.map_err(|error| broken(&error))?;
         let grpc = Grpc::new(channel).max_decoding_message_size(MAX_MESSAGE);
-        Ok(Self { grpc, token: None, peer, answer: pace.answer })
+        Ok(Self { grpc, token: None, peer, answer: pace.answer, doubt, has_answered: false })
     }
 
     /// The server's certificate, in words; none without TLS.
@@ -107,19 +119,20 @@ impl Connection {
                 token.map(Some).map_err(|_| Failure::Other("the token for the user is no text".to_owned()))
             }
             Err(status) if status.message().contains("authentication is not enabled") => Ok(None),
-            Err(status) => Err(Failure::from(status).at("saying who asks")),
+            Err(status) => Err(self.failed(status).at("saying who asks")),
         }
     }
 
     /// Reads keys.
     pub(super) async fn range(&mut self, request: RangeRequest) -> Result<RangeResponse, Failure> {
-        Ok(self.unary(request, PathAndQuery::from_static("/etcdserverpb.KV/Range")).await?)
+        let path = PathAndQuery::from_static("/etcdserverpb.KV/Range");
+        self.unary(request, path).await.map_err(|status| self.failed(status))
     }
 
     /// Asks the member how it is.
     pub(super) async fn status(&mut self) -> Result<StatusResponse, Failure> {
         let path = PathAndQuery::from_static("/etcdserverpb.Maintenance/Status");
-        Ok(self.unary(StatusRequest {}, path).await?)
+        self.unary(StatusRequest {}, path).await.map_err(|status| self.failed(status))
     }
 
     /// Opens a stream of watches, which are asked for through the channel.
@@ -152,8 +165,23 @@ impl Connection {
             self.grpc.unary(request, path, codec).await
         };
         match tokio::time::timeout(self.answer, answered).await {
-            Ok(answer) => Ok(answer?.into_inner()),
+            Ok(answer) => {
+                // A refusal is an answer too; what has a cause comes from the way there.
+                self.has_answered |=
+                    answer.as_ref().map_or_else(|status| status.source().is_none(), |_| true);
+                Ok(answer?.into_inner())
+            }
             Err(_) => Err(Status::new(Code::DeadlineExceeded, late(self.answer).to_string())),
+        }
+    }
+
+    /// Why something was not answered.
+    fn failed(&self, status: Status) -> Failure {
+        match Failure::from(status) {
+            Failure::Other(reason) if !self.has_answered => {
+                Failure::Other(format!("{reason}; {}", self.doubt))
+            }
+            other => other,
         }
     }
 

@@ -84,7 +84,7 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
         Err(failure) if failure.to_string().contains("permission denied") => {
             Ok("the version is not told to this user".to_owned())
         }
-        Err(failure) => Err(format!("{failure}; where etcd speaks TLS, write `https://` in ETCD_ENDPOINTS")),
+        Err(failure) => Err(failure.to_string()),
     };
     if !take("version of", found) {
         return;
