@@ -1,4 +1,4 @@
-//! The datastore of a running cluster, against a real API server.
+//! The datastores of a running cluster, against a real API server, a real Typha and a real etcd.
 //!
 //! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `setup-envtest` installs them. Without it these
 //! tests pass and say that they were skipped.

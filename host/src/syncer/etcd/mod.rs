@@ -14,6 +14,7 @@ mod config;
 mod connection;
 mod failure;
 mod history;
+mod known;
 mod message;
 mod probe;
 mod session;

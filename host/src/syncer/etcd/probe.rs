@@ -4,8 +4,8 @@ use tokio::net::lookup_host;
 
 use super::config::{Config, Endpoint, Pace};
 use super::connection::{self, Connection};
+use super::known::range;
 use super::message::RangeRequest;
-use super::session::range;
 use crate::engine::Settings;
 use crate::syncer::mirror::folders;
 use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};

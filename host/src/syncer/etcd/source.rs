@@ -6,6 +6,7 @@ use std::pin::Pin;
 use super::config::{Config, Endpoint, Pace};
 use super::connection::Connection;
 use super::history::History;
+use super::known::Known;
 use super::session::Session;
 use crate::engine::Settings;
 use crate::syncer::backoff::{Backoff, chance};
@@ -96,9 +97,7 @@ impl Client<'_> {
         let mut session = Session {
             connection,
             instance: &instance,
-            folders: self.folders,
-            history,
-            board: self.board,
+            known: Known { folders: self.folders, history, board: self.board },
             pace: self.pace,
             was_in_sync: false,
         };
