@@ -3,7 +3,7 @@
 # make plugins builds the plugins of plugins/ into target/plugins
 # make demo    renders the example clusters for one node each, has BIRD check them, shows what plugins change, and runs the daemon
 # make test    everything that must hold before a change goes in
-# make test-full the same, and every conformance case by way of a real API server (KUBEBUILDER_ASSETS), some minutes longer
+# make test-full the same, and every conformance case by way of a real API server and of etcd (KUBEBUILDER_ASSETS), some minutes longer
 # make bench   measures, prints the table and writes docs/performance.md: up to 20 minutes on two cores, without the build
 # make bench-quick the same with two sizes and few samples, up to 3 minutes; it writes target/performance.md
 

@@ -112,6 +112,7 @@ fn start(
     let (tell, told) = mpsc::unbounded_channel();
     let parts = Parts {
         sources: vec![Box::new(Feed(told))],
+        absent: Vec::new(),
         pipeline: Pipeline::new(Engine::new(EngineSettings::new(node)), plugins, templates),
         settings: Settings {
             to: Destination::Folder(out.to_owned()),

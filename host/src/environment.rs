@@ -1,5 +1,8 @@
 //! What the environment of an existing deployment says. Each variable keeps the meaning that it has there.
 
+mod etcd;
+mod file;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +11,9 @@ use crate::engine::{RouterId, Settings};
 use crate::syncer::kubernetes::CalicoGroup;
 use crate::syncer::typha;
 use crate::types::{Name, ValueError};
+
+pub use etcd::etcd;
+pub use file::{CalicoConfig, CalicoConfigError};
 
 /// A variable whose value cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -254,7 +260,7 @@ fn boolean(text: &str) -> Result<bool, ValueError> {
 mod tests {
     use super::*;
 
-    fn with<T>(set: &[(&str, &str)], read: impl FnOnce(Lookup<'_>) -> T) -> T {
+    pub(super) fn with<T>(set: &[(&str, &str)], read: impl FnOnce(Lookup<'_>) -> T) -> T {
         let set: Vec<(String, String)> =
             set.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         read(&|name| set.iter().find(|(own, _)| own == name).map(|(_, text)| text.clone()))

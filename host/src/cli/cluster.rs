@@ -8,12 +8,12 @@ use std::time::Instant;
 use anyhow::{anyhow, bail};
 use serde_json::json;
 
-use super::datastore::Datastore;
+use super::datastore::{CalicoArgs, Datastore};
 use super::output::{self, Exit};
 use super::plugins::PluginArgs;
 use crate::delivery::{Destination, Group};
 use crate::engine::{Engine, Settings, Severity};
-use crate::environment;
+use crate::environment::{self, CalicoConfig};
 use crate::explain::{Explanation, Query, nearest};
 use crate::manifest::{self, Source};
 use crate::pipeline::{self, Cause, Templates, Unrendered};
@@ -28,11 +28,19 @@ use crate::types::Name;
 pub(super) struct ClusterArgs {
     /// Manifests: files, folders (their *.yaml, *.yml and *.json), - for standard input. A later object replaces an
     /// earlier one of its kind and name
-    #[arg(long, value_name = "PATH", required_unless_present = "datastore", num_args = 1..)]
+    #[arg(
+        long,
+        value_name = "PATH",
+        required_unless_present_any = ["datastore", "calico_config"],
+        conflicts_with = "calico_config",
+        num_args = 1..
+    )]
     objects: Vec<PathBuf>,
     /// The running cluster that the objects are in, in place of files
     #[arg(long, value_name = "KIND", conflicts_with = "objects")]
     datastore: Option<Datastore>,
+    #[command(flatten)]
+    calico: CalicoArgs,
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
@@ -63,35 +71,34 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Loads the plugins and reads the objects.
     pub(super) fn load(args: &ClusterArgs) -> anyhow::Result<Self> {
-        Self::open(&args.objects, args.datastore, args.node.clone(), &args.plugins)
+        let plugins = args.plugins.load(&args.plugins.configuration()?.plugins)?;
+        let (settings, status) = around(args.node.clone())?;
+        let file = args.calico.read()?;
+        let datastore = match (args.datastore, &file) {
+            (None, None) => return Self::read(&args.objects, Some(&status), settings, plugins),
+            (None, file) => Datastore::choose(&|name| std::env::var(name).ok(), file.as_ref())?,
+            (Some(datastore), _) => datastore,
+        };
+        Self::read_from(datastore, file.as_ref(), &status, settings, plugins)
     }
 
-    /// Loads the plugins and reads the objects of a datastore; without one, those of files.
-    pub(super) fn open(
-        objects: &[PathBuf],
-        datastore: Option<Datastore>,
-        node: Name,
-        plugins: &PluginArgs,
-    ) -> anyhow::Result<Self> {
+    /// Loads the plugins and reads the objects of files.
+    pub(super) fn open(objects: &[PathBuf], node: Name, plugins: &PluginArgs) -> anyhow::Result<Self> {
         let plugins = plugins.load(&plugins.configuration()?.plugins)?;
-        let lookup = |name: &str| std::env::var(name).ok();
-        let settings = environment::settings(node, &lookup)?;
-        let status = environment::endpoint_status_folder(&lookup);
-        match datastore {
-            None => Self::read(objects, Some(&status), settings, plugins),
-            Some(datastore) => Self::read_from(datastore, &status, settings, plugins),
-        }
+        let (settings, status) = around(node)?;
+        Self::read(objects, Some(&status), settings, plugins)
     }
 
     /// Reads the objects of a datastore, and workloads from a folder, for these plugins.
     fn read_from(
         datastore: Datastore,
+        file: Option<&CalicoConfig>,
         workloads: &Path,
         settings: Settings,
         plugins: PluginSet,
     ) -> anyhow::Result<Self> {
         let mut engine = Engine::new(Settings { published: plugins.published().into(), ..settings });
-        let source_errors = datastore.read(&mut engine)?;
+        let source_errors = datastore.read(&mut engine, file)?;
         let mut batch = engine.batch();
         let workload_errors = files::load_workloads(workloads, &mut batch);
         batch.finish();
@@ -253,6 +260,12 @@ impl Cluster {
         });
         reports.chain(problems).chain(workloads).chain(failures).collect()
     }
+}
+
+/// What the environment says of a node, and the folder of its workloads.
+fn around(node: Name) -> anyhow::Result<(Settings, PathBuf)> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    Ok((environment::settings(node, &lookup)?, environment::endpoint_status_folder(&lookup)))
 }
 
 fn tell(severity: Severity, text: &str) {

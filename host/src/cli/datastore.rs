@@ -1,5 +1,6 @@
 //! The datastores that are no files.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -7,11 +8,27 @@ use tokio::runtime;
 
 use super::output;
 use crate::engine::{Engine, Settings};
-use crate::environment::{self, EnvironmentError, Store};
+use crate::environment::{self, CalicoConfig, CalicoConfigError, EnvironmentError, Lookup, Store};
 use crate::notice::Herald;
-use crate::syncer::kubernetes::{self, Access, Pace, Place};
+use crate::syncer::etcd::{self, Etcd};
+use crate::syncer::kubernetes::{self, Access, AccessError, CalicoGroup, Pace, Place};
 use crate::syncer::typha::{self, Typha};
 use crate::syncer::{Syncer, read_once};
+
+/// What is read in place of the environment.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CalicoArgs {
+    /// The configuration file of Calico's clients, which says where its objects are in place of the environment
+    #[arg(long, value_name = "FILE")]
+    pub(super) calico_config: Option<PathBuf>,
+}
+
+impl CalicoArgs {
+    /// Reads the file, if there is one.
+    pub(super) fn read(&self) -> Result<Option<CalicoConfig>, CalicoConfigError> {
+        self.calico_config.as_deref().map(CalicoConfig::read).transpose()
+    }
+}
 
 /// Where objects are that are not in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -19,44 +36,51 @@ pub(super) enum Datastore {
     // What a value says for itself would spread the help of every option over several lines.
     Kubernetes,
     Typha,
+    Etcd,
 }
 
-/// A datastore's sources, and who brings notices to users there, if anybody can.
-pub(super) type Opened = (Vec<Box<dyn Syncer>>, Option<Box<dyn Herald>>);
+/// A datastore's sources.
+pub(super) struct Opened {
+    pub(super) sources: Vec<Box<dyn Syncer>>,
+    /// Who brings notices to users there, if anybody can.
+    pub(super) herald: Option<Box<dyn Herald>>,
+    /// What is done without, and what follows.
+    pub(super) absent: Vec<String>,
+}
 
 /// How long a one-shot command waits for a source that cannot be read or does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Datastore {
-    /// The datastore that the environment names: Typha where it is configured, else the one that Calico's objects are in.
-    pub(super) fn from_environment(lookup: environment::Lookup<'_>) -> Result<Self, EnvironmentError> {
-        let store = environment::store(lookup)?;
+    /// The datastore that the environment names, or a file in its place: Typha where it is configured, else the one that
+    /// Calico's objects are in.
+    pub(super) fn choose(lookup: Lookup<'_>, file: Option<&CalicoConfig>) -> Result<Self, EnvironmentError> {
+        let store = store(lookup, file)?;
         if environment::typha(lookup)?.is_some() {
             return Ok(Datastore::Typha);
         }
-        match store {
-            Store::Kubernetes => Ok(Datastore::Kubernetes),
-            Store::Etcd => Err(EnvironmentError {
-                variable: "DATASTORE_TYPE",
-                value: "etcdv3".to_owned(),
-                reason: "etcd is read by way of Typha alone; set FELIX_TYPHAADDR, or `kubernetes` if the objects are there"
-                    .to_owned(),
-            }),
-        }
+        Ok(match store {
+            Store::Kubernetes => Datastore::Kubernetes,
+            Store::Etcd => Datastore::Etcd,
+        })
     }
 
     /// The sources of a node, for a daemon, and who brings its notices to users.
-    pub(super) fn sources(self, settings: &Settings) -> anyhow::Result<Opened> {
+    pub(super) fn sources(self, settings: &Settings, file: Option<&CalicoConfig>) -> anyhow::Result<Opened> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.open(settings, Pace::default()))
+        runtime.block_on(self.open(settings, file, Pace::default()))
     }
 
     /// Reads everything once, into an engine; what is wrong with the data as far as no object can be named is returned.
-    pub(super) fn read(self, engine: &mut Engine) -> anyhow::Result<Vec<String>> {
+    pub(super) fn read(
+        self,
+        engine: &mut Engine,
+        file: Option<&CalicoConfig>,
+    ) -> anyhow::Result<Vec<String>> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let pace = Pace { newest: true, answer: PATIENCE, ..Pace::default() };
-            let (sources, _) = self.open(engine.settings(), pace).await?;
+            let Opened { sources, .. } = self.open(engine.settings(), file, pace).await?;
             let mut waiting = |reason: &str| output::warning(&format!("waiting: {reason}"));
             let read = read_once(sources, engine, PATIENCE, &mut waiting).await;
             read.map_err(|error| {
@@ -65,14 +89,19 @@ impl Datastore {
         })
     }
 
-    async fn open(self, settings: &Settings, pace: Pace) -> anyhow::Result<Opened> {
+    async fn open(
+        self,
+        settings: &Settings,
+        file: Option<&CalicoConfig>,
+        pace: Pace,
+    ) -> anyhow::Result<Opened> {
         let lookup = |name: &str| std::env::var(name).ok();
         let group = environment::calico_group(&lookup)?;
         match self {
             Datastore::Kubernetes => {
-                let access = Access::open(Place::Environment).await?;
+                let access = Access::open(place(file)).await?;
                 let (sources, events) = kubernetes::sources(access, settings, group, pace);
-                Ok((sources, Some(Box::new(events))))
+                Ok(Opened { sources, herald: Some(Box::new(events)), absent: Vec::new() })
             }
             Datastore::Typha => {
                 let Some(config) = environment::typha(&lookup)? else {
@@ -82,31 +111,89 @@ impl Datastore {
                     );
                 };
                 let is_by_service = matches!(config.at, typha::At::Service { .. });
-                let beside = match Access::open(Place::Environment).await {
-                    Ok(access) => Some(access),
-                    // Nodes without Kubernetes have no Services either.
-                    Err(error) if may_do_without_kubernetes(&lookup, is_by_service)? => {
-                        tracing::warn!("{error}: no Services are advertised, and peers have no passwords");
-                        None
-                    }
-                    Err(error) => return Err(error.into()),
-                };
-                let finder = beside.clone().filter(|_| is_by_service);
+                let may_be_absent = !is_by_service && may_lack_kubernetes(&lookup, file)?;
+                let beside = beside(file, may_be_absent).await?;
+                let finder = beside.as_ref().ok().cloned().filter(|_| is_by_service);
                 let typha = Typha::new(config, finder, settings, typha::Pace::default());
-                let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(typha)];
-                let Some(access) = beside else { return Ok((sources, None)) };
-                let (more, events) = kubernetes::sources_beside(access, settings, group, pace);
-                sources.extend(more);
-                Ok((sources, Some(Box::new(events))))
+                Ok(together(Box::new(typha), beside, settings, group, pace))
+            }
+            Datastore::Etcd => {
+                let config = etcd(&lookup, file)?;
+                let beside = beside(file, !environment::names_kubernetes(&lookup)).await?;
+                let etcd = Etcd::new(config, settings, etcd::Pace::default());
+                Ok(together(Box::new(etcd), beside, settings, group, pace))
             }
         }
     }
 }
 
-/// Whether a node has no Kubernetes and needs none.
-pub(super) fn may_do_without_kubernetes(
-    lookup: environment::Lookup<'_>,
-    is_by_service: bool,
+/// What Calico keeps its objects in.
+fn store(lookup: Lookup<'_>, file: Option<&CalicoConfig>) -> Result<Store, EnvironmentError> {
+    file.map_or_else(|| environment::store(lookup), |file| Ok(file.store()))
+}
+
+/// How etcd is spoken to.
+pub(super) fn etcd(lookup: Lookup<'_>, file: Option<&CalicoConfig>) -> anyhow::Result<etcd::Config> {
+    match file {
+        None => Ok(environment::etcd(lookup)?),
+        Some(CalicoConfig::Etcd(config)) => Ok(config.clone()),
+        Some(CalicoConfig::Kubernetes(_)) => {
+            bail!(
+                "--calico-config says that the objects are in Kubernetes: write `datastoreType: etcdv3` there"
+            )
+        }
+    }
+}
+
+/// Where the way to the API of Kubernetes is said.
+pub(super) fn place(file: Option<&CalicoConfig>) -> Place {
+    match file {
+        Some(CalicoConfig::Kubernetes(Some(kubeconfig))) => Place::File(kubeconfig.clone()),
+        _ => Place::Environment,
+    }
+}
+
+/// Whether a node may have no Kubernetes: Calico's objects are in etcd, and nothing names one. One that is named and cannot
+/// be used is no reason to do without.
+pub(super) fn may_lack_kubernetes(
+    lookup: Lookup<'_>,
+    file: Option<&CalicoConfig>,
 ) -> Result<bool, EnvironmentError> {
-    Ok(environment::store(lookup)? == Store::Etcd && !is_by_service && !environment::names_kubernetes(lookup))
+    Ok(store(lookup, file)? == Store::Etcd && !environment::names_kubernetes(lookup))
+}
+
+/// The way to the Kubernetes that is beside another datastore; where there may be none, what follows from that.
+async fn beside(
+    file: Option<&CalicoConfig>,
+    may_be_absent: bool,
+) -> Result<Result<Access, String>, AccessError> {
+    match Access::open(place(file)).await {
+        Ok(access) => Ok(Ok(access)),
+        Err(error) if may_be_absent => {
+            Ok(Err(format!("{error}: no Services are advertised, and peers have no passwords")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A datastore of Calico's objects, and what Kubernetes has beside it.
+fn together(
+    calico: Box<dyn Syncer>,
+    beside: Result<Access, String>,
+    settings: &Settings,
+    group: Option<CalicoGroup>,
+    pace: Pace,
+) -> Opened {
+    let mut sources = vec![calico];
+    match beside {
+        Ok(access) => {
+            let (more, events) = kubernetes::sources_beside(access, settings, group, pace);
+            sources.extend(more);
+            Opened { sources, herald: Some(Box::new(events)), absent: Vec::new() }
+        }
+        Err(reason) => {
+            tracing::warn!("{reason}");
+            Opened { sources, herald: None, absent: vec![reason] }
+        }
+    }
 }

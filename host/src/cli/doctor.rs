@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime;
 
 use super::cluster::TemplateArgs;
-use super::datastore::{Datastore, may_do_without_kubernetes};
+use super::datastore::{self, CalicoArgs, Datastore};
 use super::output::{self, Exit};
 use super::plugins::{self, PluginArgs};
 use crate::bird::control::Control;
@@ -14,7 +14,8 @@ use crate::engine::Settings;
 use crate::environment::{self, Lookup};
 use crate::pipeline::Templates;
 use crate::syncer::Step;
-use crate::syncer::kubernetes::{self, Access, Place};
+use crate::syncer::etcd;
+use crate::syncer::kubernetes::{self, Access};
 use crate::syncer::typha::{self, At};
 use crate::types::Name;
 
@@ -24,6 +25,8 @@ pub(super) struct Args {
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
+    #[command(flatten)]
+    calico: CalicoArgs,
     #[command(flatten)]
     plugins: PluginArgs,
     #[command(flatten)]
@@ -38,7 +41,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let mut steps = Steps { failed: 0 };
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(datastores(&settings, &lookup, &mut steps))?;
+    runtime.block_on(datastores(&args.calico, &settings, &lookup, &mut steps))?;
     for socket in environment::bird_sockets(&lookup) {
         steps.take(Step::new(format!("bird: {}", socket.display()), bird(&socket)))?;
     }
@@ -84,20 +87,32 @@ impl Steps {
     }
 }
 
-async fn datastores(settings: &Settings, lookup: Lookup<'_>, steps: &mut Steps) -> anyhow::Result<()> {
-    let chosen = Datastore::from_environment(lookup);
+async fn datastores(
+    calico: &CalicoArgs,
+    settings: &Settings,
+    lookup: Lookup<'_>,
+    steps: &mut Steps,
+) -> anyhow::Result<()> {
+    let file = match calico.read() {
+        Ok(file) => file,
+        Err(error) => return Ok(steps.take(Step::new("datastore", Err(error.to_string())))?),
+    };
+    let file = file.as_ref();
+    let chosen = Datastore::choose(lookup, file);
     let name = |datastore: &Datastore| match datastore {
         Datastore::Kubernetes => "kubernetes".to_owned(),
         Datastore::Typha => "typha, with Services and Secrets from kubernetes".to_owned(),
+        Datastore::Etcd => "etcd, with Services and Secrets from kubernetes".to_owned(),
     };
     steps.take(Step::new("datastore", chosen.as_ref().map(name).map_err(ToString::to_string)))?;
     let Ok(chosen) = chosen else { return Ok(()) };
     let typha = environment::typha(lookup)?.filter(|_| chosen == Datastore::Typha);
     let is_by_service = typha.as_ref().is_some_and(|config| matches!(config.at, At::Service { .. }));
-    let access = Access::open(Place::Environment).await;
+    let access = Access::open(datastore::place(file)).await;
+    let is_needed = chosen == Datastore::Kubernetes || is_by_service;
     let found = match &access {
         Ok(_) => Ok("there is one".to_owned()),
-        Err(error) if may_do_without_kubernetes(lookup, is_by_service)? => {
+        Err(error) if !is_needed && datastore::may_lack_kubernetes(lookup, file)? => {
             Ok(format!("none, and none is needed: {error}"))
         }
         Err(error) => Err(error.to_string()),
@@ -113,6 +128,16 @@ async fn datastores(settings: &Settings, lookup: Lookup<'_>, steps: &mut Steps) 
         let finder = access.ok().filter(|_| is_by_service);
         for step in typha::probe(&config, finder, settings).await {
             steps.take(step)?;
+        }
+    }
+    if chosen == Datastore::Etcd {
+        match datastore::etcd(lookup, file) {
+            Ok(config) => {
+                for step in etcd::probe(&config, settings).await {
+                    steps.take(step)?;
+                }
+            }
+            Err(error) => steps.take(Step::new("etcd: configuration", Err(error.to_string())))?,
         }
     }
     Ok(())

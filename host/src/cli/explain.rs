@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn of_objects(args: &Args, node: Name, query: &Query) -> anyhow::Result<Exit> {
-    let mut cluster = Cluster::open(&args.objects, None, node, &args.plugins)?;
+    let mut cluster = Cluster::open(&args.objects, node, &args.plugins)?;
     cluster.report();
     cluster.require_node()?;
     let explanation = cluster.explain(query);

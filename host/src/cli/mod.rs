@@ -27,7 +27,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
 
 use crate::daemon::LogLevel;
-use crate::environment::EnvironmentError;
+use crate::environment::{CalicoConfigError, EnvironmentError};
 use crate::resources::LogSeverity;
 use output::Exit;
 
@@ -52,7 +52,13 @@ Environment:
                         a prefix, in place of the serviceClusterIPs of the BGPConfiguration
   CALICO_ENDPOINT_STATUS_PATH_PREFIX
                         the folder that endpoint-status is in; else /var/run/calico
-  DATASTORE_TYPE        where Calico's objects are: kubernetes, or etcdv3, which is read by way of Typha
+  DATASTORE_TYPE        where Calico's objects are: kubernetes, or etcdv3, which is meant if ETCD_ENDPOINTS is set alone
+  ETCD_ENDPOINTS        the members of etcd: http://HOST:2379, https for TLS, several with commas
+  ETCD_USERNAME, ETCD_PASSWORD
+                        who asks etcd, if both are set
+  ETCD_CA_CERT_FILE, ETCD_CERT_FILE, ETCD_KEY_FILE
+                        TLS with etcd: the authority, else the system's; this node's certificate and its key. These six may
+                        begin with CALICO_, and then count first
   FELIX_TYPHAADDR       the host and port of Typha, which `run` without --objects then follows
   FELIX_TYPHAK8SSERVICENAME, FELIX_TYPHAK8SNAMESPACE
                         the Service of Typha, in place of the address; its namespace, else kube-system
@@ -141,7 +147,8 @@ pub fn main() -> ExitCode {
     exit.unwrap_or_else(|error| {
         // Errors hold their causes in their own texts.
         output::error(&error.to_string());
-        if error.is::<EnvironmentError>() { Exit::Misused } else { Exit::Failed }
+        let is_misused = error.is::<EnvironmentError>() || error.is::<CalicoConfigError>();
+        if is_misused { Exit::Misused } else { Exit::Failed }
     })
     .into()
 }

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 
 use super::LogFormat;
 use super::cluster::TemplateArgs;
-use super::datastore::{Datastore, Opened};
+use super::datastore::{CalicoArgs, Datastore, Opened};
 use super::output::{self, Exit};
 use super::plugins::{self, PluginArgs};
 use crate::daemon::LogLevel;
@@ -30,10 +30,15 @@ pub(super) const HTTP: &str = "127.0.0.1:9179";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Manifests that are followed: files, and folders (their *.yaml, *.yml and *.json). A later object replaces an
-    /// earlier one of its kind and name. Without any, the objects are those of the cluster that this runs in, or of
-    /// the one that KUBECONFIG leads to
-    #[arg(long, value_name = "PATH", num_args = 1..)]
+    /// earlier one of its kind and name. Without any, the objects are those of the datastore that the environment
+    /// names: Typha, etcd, or the cluster that this runs in or KUBECONFIG leads to
+    #[arg(long, value_name = "PATH", conflicts_with = "calico_config", num_args = 1..)]
     objects: Vec<PathBuf>,
+    /// The datastore, if it is not the one that the environment names
+    #[arg(long, value_name = "KIND", conflicts_with = "objects")]
+    datastore: Option<Datastore>,
+    #[command(flatten)]
+    calico: CalicoArgs,
     /// The node's name
     #[arg(long, value_name = "NAME", env = "NODENAME", hide_env_values = true)]
     node: Name,
@@ -70,9 +75,16 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
 
     let settings = environment::settings(args.node.clone(), &lookup)?;
     let settings = EngineSettings { published: plugins.published().into(), ..settings };
-    let (mut sources, herald): Opened = match args.objects.is_empty() {
-        true => Datastore::from_environment(&lookup)?.sources(&settings)?,
-        false => (vec![Box::new(Files::new(args.objects.clone(), settings.defaults()))], None),
+    let Opened { mut sources, herald, absent } = match args.objects.is_empty() {
+        true => {
+            let file = args.calico.read()?;
+            let named = args.datastore.map_or_else(|| Datastore::choose(&lookup, file.as_ref()), Ok);
+            named?.sources(&settings, file.as_ref())?
+        }
+        false => {
+            let files = Box::new(Files::new(args.objects.clone(), settings.defaults()));
+            Opened { sources: vec![files], herald: None, absent: Vec::new() }
+        }
     };
     sources.push(Box::new(Workloads::new(environment::endpoint_status_folder(&lookup))));
     let published = settings.published.clone();
@@ -98,6 +110,7 @@ pub(super) fn run(args: &Args, log: LogLevel) -> anyhow::Result<Exit> {
     });
     daemon::run(Parts {
         sources,
+        absent,
         pipeline,
         settings,
         http,

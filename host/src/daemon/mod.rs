@@ -89,6 +89,8 @@ impl Watched {
 pub struct Parts {
     /// Where objects come from.
     pub sources: Vec<Box<dyn Syncer>>,
+    /// What is done without, and what follows: it is on the status page for as long as the daemon runs.
+    pub absent: Vec<String>,
     /// The engine with its plugins and templates.
     pub pipeline: Pipeline,
     /// How the rounds work.
@@ -159,6 +161,7 @@ pub fn run(parts: Parts) -> Result<(), DaemonError> {
 async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
     let Parts {
         sources,
+        absent,
         pipeline,
         settings,
         http,
@@ -199,7 +202,7 @@ async fn begin(parts: Parts) -> Result<oneshot::Receiver<()>, DaemonError> {
         tokio::spawn(herald.run(noticed));
     }
     let outputs = Outputs { board, metrics: metrics.clone(), secrets, log, notices };
-    let rounds = Rounds::new(settings, pipeline, names, outputs, now);
+    let rounds = Rounds::new(settings, pipeline, (names, absent), outputs, now);
     let mut looks = Vec::new();
     for (place, source) in sources.into_iter().enumerate() {
         // One for each: what is asked for while a source is busy waits for it.

@@ -118,7 +118,7 @@ impl Rounds {
     pub(super) fn new(
         settings: Settings,
         pipeline: Pipeline,
-        sources: Vec<String>,
+        (sources, absent): (Vec<String>, Vec<String>),
         outputs: Outputs,
         now: Instant,
     ) -> Self {
@@ -127,6 +127,7 @@ impl Rounds {
             .into_iter()
             .map(|name| SourceStatus {
                 name,
+                instance: None,
                 in_sync: false,
                 lost: None,
                 times_lost: 0,
@@ -156,7 +157,7 @@ impl Rounds {
             told_objects: Vec::new(),
             told_failures: BTreeSet::new(),
             next_probe: now,
-            status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, ..Status::default() },
+            status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, absent, ..Status::default() },
             board,
             metrics,
             secrets,
@@ -203,12 +204,14 @@ impl Rounds {
                     source.lost = None;
                 }
                 Update::Secrets(names) => self.asked = Some(names),
+                Update::Instance(instance) => source.instance = Some(instance),
                 Update::Lost(reason) => {
                     tracing::error!(
                         source = source.name,
                         "out of sync: {reason}; nothing is rendered meanwhile"
                     );
                     source.in_sync = false;
+                    source.instance = None;
                     source.lost = Some(reason);
                     source.times_lost += 1;
                     self.metrics.lost(&source.name);

@@ -14,6 +14,8 @@ pub struct Status {
     pub node: String,
     /// Where objects come from, by name.
     pub sources: Vec<SourceStatus>,
+    /// What is done without on this node, and what follows.
+    pub absent: Vec<String>,
     /// The revision of the last rendering.
     pub rendered_revision: u64,
     /// Rounds so far.
@@ -37,6 +39,8 @@ pub struct Status {
 pub struct SourceStatus {
     /// The name.
     pub name: String,
+    /// The address of the instance that is followed, where there may be several.
+    pub instance: Option<String>,
     /// Whether all that it has is known.
     pub in_sync: bool,
     /// Why it was lost last.

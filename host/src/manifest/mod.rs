@@ -19,9 +19,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::resources::{self, Defaults, Document, Parsed};
+use build::{Failure, Shape};
 
 /// The largest object, and the largest document that is no list: 32 MiB of text.
 pub const MAX_OBJECT_BYTES: usize = 32 << 20;
@@ -118,6 +119,20 @@ pub fn read_regular(path: &Path, defaults: &Defaults, sink: &mut dyn FnMut(Sourc
         sink(whole(path), Entry::Problem("it is no regular file".to_owned()));
     } else {
         read_file(path, defaults, sink);
+    }
+}
+
+/// Reads a text in YAML, or in JSON, that is a mapping.
+///
+/// # Errors
+/// It is none: the line, and why.
+pub(crate) fn read_mapping(text: &str) -> Result<Map<String, Value>, String> {
+    let mut found = None;
+    let read = build::parse(text, Shape::Mapping, &mut |_, value, _| found = Some(value));
+    read.map_err(|Failure { line, reason }| format!("line {line}: {reason}"))?;
+    match found {
+        Some(Value::Object(map)) => Ok(map),
+        _ => Err("there is no mapping in it".to_owned()),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Where objects come from: one file for each datastore, all behind [`Syncer`].
 
 mod backoff;
+mod certificates;
+mod dial;
+pub mod etcd;
 pub mod files;
 pub mod kubernetes;
+mod mirror;
 mod once;
 mod step;
 pub mod typha;
@@ -18,6 +22,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::engine::Event;
 use crate::types::Name;
 
+pub use certificates::Pem;
 pub use once::{OutOfSync, read_once};
 pub use step::Step;
 pub use watched::{Files, Workloads};
@@ -49,6 +54,8 @@ pub enum Update {
     Secrets(Arc<BTreeSet<Name>>),
     /// The source cannot be followed; what was told may be out of date.
     Lost(String),
+    /// The instance of the datastore that is followed from now on: its address.
+    Instance(String),
     /// All that is wrong with the source's data as far as no object can be named, in place of what was told before.
     Problems(Vec<String>),
 }

@@ -103,6 +103,7 @@ impl Taken {
                 }
                 Update::Problems(problems) => state.problems = problems,
                 Update::Secrets(names) => self.asked = Some(names),
+                Update::Instance(_) => {}
             }
         }
         Ok(())

@@ -1,6 +1,9 @@
 /// The most that is shown of a text in which a server names itself or others, in bytes.
 pub(super) const MAX_SHOWN: usize = 200;
 
+/// The longest reason for a failure that is kept, in bytes.
+pub(super) const MAX_REASON: usize = 1024;
+
 /// One step on the way to a datastore: what was tried, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {

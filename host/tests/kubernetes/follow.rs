@@ -36,12 +36,31 @@ pub(crate) fn pace() -> Pace {
     }
 }
 
+/// What objects are put into.
+pub(crate) trait Store {
+    /// Puts an object there, or in the place of the one of its name.
+    async fn apply(&self, object: &Value);
+    /// Takes an object away.
+    async fn delete(&self, object: &Value);
+}
+
+impl Store for Cluster {
+    async fn apply(&self, object: &Value) {
+        Cluster::apply(self, object).await;
+    }
+
+    async fn delete(&self, object: &Value) {
+        Cluster::delete(self, object).await;
+    }
+}
+
 /// What a source says of itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) name: String,
     pub(crate) in_sync: bool,
     pub(crate) lost: Option<String>,
+    pub(crate) instance: Option<String>,
     pub(crate) problems: Vec<String>,
     /// All that it told of events.
     pub(crate) events: Vec<Event>,
@@ -56,8 +75,8 @@ pub(crate) struct Followed {
     /// The folder of the local workloads.
     workloads: PathBuf,
     told: mpsc::Receiver<Told>,
-    /// The Secrets that the sources ask for.
-    asked: Arc<BTreeSet<Name>>,
+    /// The Secrets that a source asks for, if there is such a source.
+    asked: Option<Arc<BTreeSet<Name>>>,
     secrets: watch::Sender<Arc<BTreeSet<Name>>>,
     tasks: JoinSet<()>,
 }
@@ -93,7 +112,7 @@ impl Followed {
             states,
             workloads: "no-such-folder".into(),
             told,
-            asked: Arc::default(),
+            asked: None,
             secrets,
             tasks,
         }
@@ -114,7 +133,9 @@ impl Followed {
     }
 
     pub(crate) fn in_sync(&self) -> bool {
-        self.states.iter().all(|state| state.in_sync) && *self.asked == self.engine.secret_names()
+        let secrets = self.engine.secret_names();
+        self.states.iter().all(|state| state.in_sync)
+            && self.asked.as_ref().is_none_or(|asked| **asked == secrets)
     }
 
     /// The names of the sources that are not in sync.
@@ -140,8 +161,9 @@ impl Followed {
                     state.losses += usize::from(state.in_sync);
                     (state.in_sync, state.lost) = (false, Some(reason));
                 }
+                Update::Instance(instance) => state.instance = Some(instance),
                 Update::Problems(problems) => state.problems = problems,
-                Update::Secrets(names) => self.asked = names,
+                Update::Secrets(names) => self.asked = Some(names),
             }
         }
         let _ = batch.finish();
@@ -194,15 +216,28 @@ impl Followed {
     }
 
     /// More objects come and go again: each time all is rendered that there is.
-    pub(crate) async fn until_more_came_and_went(&mut self, api: &Cluster, objects: &[Value]) {
+    pub(crate) async fn until_more_came_and_went(&mut self, api: &impl Store, objects: &[Value]) {
         let mut more = vec![node(9), peer(9), calico("IPPool", "second", json!({"cidr": "10.65.0.0/16"}))];
         more.extend(service(2));
-        api.apply_all(&more).await;
+        for object in &more {
+            api.apply(object).await;
+        }
         self.until_rendered("new objects", &[objects, &more].concat()).await;
         for object in &more {
             api.delete(object).await;
         }
         self.until_rendered("deleted objects", objects).await;
+    }
+
+    /// What the first source has told since this was asked last.
+    pub(crate) fn first_told(&mut self) -> Vec<String> {
+        let events = std::mem::take(&mut self.states[0].events);
+        events.iter().map(|event| format!("{event:?}")).collect()
+    }
+
+    /// Why the first source cannot be followed.
+    pub(crate) fn first_lost(&self) -> &str {
+        self.states[0].lost.as_deref().unwrap_or_default()
     }
 
     /// Takes what the sources tell for a time.

@@ -1,4 +1,4 @@
-//! The datastore of a running cluster, against a real API server.
+//! The datastores of a running cluster, against a real API server, a real Typha and a real etcd.
 //!
 //! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `setup-envtest` installs them. Without it these
 //! tests pass and say that they were skipped.
@@ -12,10 +12,13 @@ mod cluster;
 #[allow(dead_code)]
 mod common;
 mod deployed;
+mod etcd;
+mod etcds;
 mod events;
 mod faults;
 mod follow;
 mod objects;
+mod papers;
 mod program;
 mod proxy;
 mod rendering;

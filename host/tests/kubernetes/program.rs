@@ -5,13 +5,16 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::cluster::Cluster;
 use crate::common::{Bench, Ran};
 use crate::follow::{AT_MOST, from_files};
 use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
+use crate::server::free_ports;
 use crate::support::component::Guest;
 use crate::support::rendered::Files;
 
@@ -42,6 +45,40 @@ impl Daemon {
         let log = File::create(bench.path("log")).unwrap();
         Self(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
+
+    /// One that answers HTTP, and what it tells of itself once all its sources are in sync. It is started with the words of
+    /// its command line.
+    pub(crate) async fn shown(bench: &Bench, command: impl Fn(&str) -> Command) -> (Self, Value) {
+        fs::create_dir(bench.out()).unwrap();
+        bench.put("tailorbird.toml", "[daemon]\nreload = \"none\"\n");
+        let [port] = free_ports();
+        let line = format!("run --out OUT --config tailorbird.toml --http 127.0.0.1:{port}");
+        let daemon = Self::start(bench, command(&line));
+        let deadline = Instant::now() + AT_MOST;
+        loop {
+            let answer = http(port, "GET /status HTTP/1.0\r\n\r\n").await;
+            let status: Value = serde_json::from_str(&answer).unwrap_or_default();
+            let sources = status["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
+            if !sources.is_empty() && sources.iter().all(|source| source["in_sync"] == true) {
+                return (daemon, status);
+            }
+            assert!(Instant::now() < deadline, "not in sync: {status:#}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// What a server on this machine answers, without its head; nothing where there is none.
+pub(crate) async fn http(port: u16, request: &str) -> String {
+    let ask = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let answer = ask.await.unwrap_or_default();
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
 
 impl Drop for Daemon {
@@ -144,14 +181,6 @@ async fn the_deployed_account_is_enough_for_plugins() {
     until("the files are there", || set(&bench.out()) == expected).await;
     let log = fs::read_to_string(bench.path("log")).unwrap();
     assert!(!log.contains("ERROR") && !log.contains("403"), "{log}");
-}
-
-#[test]
-fn only_kubernetes_can_be_the_datastore() {
-    let bench = Bench::new();
-    let mut command = bench.command("run --node worker-1");
-    let ran = Ran::of(command.env("DATASTORE_TYPE", "etcdv3"));
-    ran.ends(2).tells("DATASTORE_TYPE=\"etcdv3\"").tells("kubernetes");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

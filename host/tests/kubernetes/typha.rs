@@ -1,22 +1,18 @@
 //! By way of a real Typha everything is rendered as from files.
 
-use std::fs;
 use std::net::UdpSocket;
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType,
-};
+use rcgen::ExtendedKeyUsagePurpose;
 use serde_json::{Value, json};
 use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
-use crate::follow::{Followed, State, from_files, pace};
+use crate::follow::{from_files, pace};
 use crate::objects::{cluster, peer, settings};
+use crate::papers::{Name, Papers};
 use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
 use crate::typhas::{Harm, Typha, Wire, config, follow, has_typha};
@@ -32,22 +28,6 @@ async fn taken() -> Option<(Cluster, Vec<Value>)> {
     Some((api, objects))
 }
 
-/// The source that Typha is; it is the first one.
-fn state(followed: &Followed) -> &State {
-    &followed.states[0]
-}
-
-/// What Typha has told since this was asked last.
-fn told(followed: &mut Followed) -> Vec<String> {
-    let events = std::mem::take(&mut followed.states[0].events);
-    events.iter().map(|event| format!("{event:?}")).collect()
-}
-
-/// Why Typha cannot be followed.
-fn lost(followed: &Followed) -> &str {
-    state(followed).lost.as_deref().unwrap_or_default()
-}
-
 #[tokio::test]
 async fn a_cluster_is_followed_through_typhas_absence() {
     let Some((api, mut objects)) = taken().await else { return };
@@ -59,13 +39,13 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     followed.until_more_came_and_went(&api, &objects).await;
 
     // Nothing happens while it is away: there is nothing to tell.
-    told(&mut followed);
+    followed.first_told();
     drop(typha);
     let typha = Typha::start_at(&api, port, &[]).await;
     api.apply(&peer(8)).await;
     objects.push(peer(8));
     followed.until_rendered("a peer after a restart", &objects).await;
-    let events = told(&mut followed);
+    let events = followed.first_told();
     assert!(events.len() == 1 && events[0].contains("peer-8"), "{events:#?}");
 
     // A peer goes and another comes while it is away.
@@ -75,9 +55,9 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     api.apply(&peer(7)).await;
     let _typha = Typha::start_at(&api, port, &[]).await;
     followed.until_rendered("changes during an absence", &objects).await;
-    let events = told(&mut followed);
+    let events = followed.first_told();
     assert_eq!(events.len(), 2, "{events:#?}");
-    assert_eq!(state(&followed).losses, 0, "an absence within the time that is given is no loss");
+    assert_eq!(followed.states[0].losses, 0, "an absence within the time that is given is no loss");
     followed.stop().await;
 }
 
@@ -119,7 +99,7 @@ async fn one_of_two_is_drained_and_the_other_is_followed() {
     let by_service = Config { read: Duration::from_secs(5), ..Config::new(at) };
     let mut followed = follow(by_service, api.deployed(&["bgp"]).await, settings()).await;
     followed.until_rendered("the start", &objects).await;
-    told(&mut followed);
+    followed.first_told();
 
     let [first, second] = typhas;
     first.drain();
@@ -130,40 +110,10 @@ async fn one_of_two_is_drained_and_the_other_is_followed() {
     objects.push(peer(8));
     api.apply(&peer(8)).await;
     followed.until_rendered("a peer after one has gone", &objects).await;
-    let events = told(&mut followed);
-    assert_eq!((events.len(), state(&followed).losses), (2, 0), "{events:#?}");
+    let events = followed.first_told();
+    assert_eq!((events.len(), followed.states[0].losses), (2, 0), "{events:#?}");
     drop(second);
     followed.stop().await;
-}
-
-/// An authority, and a certificate of it for each of two sides; as files in a folder.
-struct Papers<'a> {
-    folder: &'a Path,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl<'a> Papers<'a> {
-    fn new(folder: &'a Path, authority: &str) -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, authority);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        fs::write(folder.join(format!("{authority}.pem")), certificate.pem()).unwrap();
-        Self { folder, issuer: Issuer::new(params, key) }
-    }
-
-    /// A certificate and its key in `NAME.pem` and `NAME.key`.
-    fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose, uri: Option<&str>) {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.extended_key_usages = vec![usage];
-        params.subject_alt_names.extend(uri.map(|uri| SanType::URI(uri.try_into().unwrap())));
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        fs::write(self.folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
-        fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-    }
 }
 
 #[tokio::test]
@@ -171,9 +121,9 @@ async fn with_tls_both_sides_are_known() {
     let Some((api, objects)) = taken().await else { return };
     let folder = api.files.path();
     let papers = Papers::new(folder, "authority");
-    papers.sign("typha-server", ExtendedKeyUsagePurpose::ServerAuth, Some("spiffe://cluster/typha"));
-    papers.sign("typha-client", ExtendedKeyUsagePurpose::ClientAuth, None);
-    papers.sign("stranger", ExtendedKeyUsagePurpose::ClientAuth, None);
+    papers.sign("typha-server", ExtendedKeyUsagePurpose::ServerAuth, &[Name::Uri("spiffe://cluster/typha")]);
+    papers.sign("typha-client", ExtendedKeyUsagePurpose::ClientAuth, &[]);
+    papers.sign("stranger", ExtendedKeyUsagePurpose::ClientAuth, &[]);
     Papers::new(folder, "other");
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let typha = Typha::start(
@@ -212,7 +162,7 @@ async fn with_tls_both_sides_are_known() {
             None => followed.until_rendered(&format!("{server:?}"), &objects).await,
             Some(told) => {
                 let what = format!("{authority}, {client}, {server:?}: {told}");
-                followed.until(&what, |followed| lost(followed).contains(told)).await;
+                followed.until(&what, |followed| followed.first_lost().contains(told)).await;
             }
         }
         followed.stop().await;
@@ -247,13 +197,13 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
     }
     let mut followed = follow(short(&wire), kubeconfig, settings()).await;
     followed.until_rendered("the start", &objects).await;
-    told(&mut followed);
+    followed.first_told();
     drop(wire);
     objects.push(peer(9));
     api.apply(&peer(9)).await;
     // There is no wire any more, and so no change; what was there stays.
     followed.during(pace().grace).await;
-    assert_eq!((told(&mut followed).len(), state(&followed).losses), (0, 0));
+    assert_eq!((followed.first_told().len(), followed.states[0].losses), (0, 0));
     followed.stop().await;
 }
 
@@ -263,7 +213,7 @@ async fn a_typha_that_comes_later_is_waited_for() {
     let [port] = free_ports();
     let kubeconfig = api.deployed(&["bgp"]).await;
     let mut followed = follow(config(([127, 0, 0, 1], port).into()), kubeconfig, settings()).await;
-    followed.until("the reason", |followed| lost(followed).contains(&port.to_string())).await;
+    followed.until("the reason", |followed| followed.first_lost().contains(&port.to_string())).await;
     let _typha = Typha::start_at(&api, port, &[]).await;
     followed.until_rendered("it has come", &objects).await;
     followed.stop().await;
@@ -310,34 +260,11 @@ async fn the_daemon_follows_typha_where_it_is_configured_and_shows_it() {
     let typha = Typha::start(&api, &[]).await;
     api.deployed(&["bgp"]).await;
     let bench = Bench::new();
-    fs::create_dir(bench.out()).unwrap();
-    let [port] = free_ports();
-    let http = format!("127.0.0.1:{port}");
-    let line = format!("run --out OUT --http {http}");
-    let _daemon = Daemon::start(&bench, with_typha(&api, &bench, &typha.address().to_string(), &line));
-    let status = || async {
-        let mut stream = tokio::net::TcpStream::connect(&http).await.ok()?;
-        stream.write_all(b"GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        serde_json::from_str::<Value>(answer.split_once("\r\n\r\n")?.1).ok()
-    };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let sources = loop {
-        let sources = status().await.map(|mut status| status["sources"].take()).unwrap_or_default();
-        let sources: Vec<(String, bool)> = sources
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|source| (source["name"].as_str().unwrap().to_owned(), source["in_sync"] == true))
-            .collect();
-        if !sources.is_empty() && sources.iter().all(|(_, in_sync)| *in_sync) {
-            break sources;
-        }
-        assert!(Instant::now() < deadline, "not in sync: {sources:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
-    let names: Vec<&str> = sources.iter().map(|(name, _)| name.as_str()).collect();
+    let address = typha.address().to_string();
+    let (_daemon, status) = Daemon::shown(&bench, |line| with_typha(&api, &bench, &address, line)).await;
+    let sources = status["sources"].as_array().unwrap();
+    assert_eq!(sources[0]["instance"], address.as_str(), "{status:#}");
+    let names: Vec<&str> = sources.iter().map(|source| source["name"].as_str().unwrap()).collect();
     assert_eq!(
         names[..4],
         ["typha", "kubernetes/services", "kubernetes/endpointslices", "kubernetes/secrets"],

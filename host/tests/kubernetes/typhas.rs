@@ -1,9 +1,11 @@
 //! Real Typhas in front of the API server, the program that `TAILORBIRD_TYPHA` names; and a wire between one and its
 //! clients that does harm when it is told to.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -133,30 +135,50 @@ pub(crate) enum Harm {
 pub(crate) struct Wire {
     pub(crate) address: SocketAddr,
     harm: Arc<Mutex<Option<Harm>>>,
+    is_silent: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
 impl Wire {
     pub(crate) async fn to(server: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::between(server, ([127, 0, 0, 1], 0).into()).await
+    }
+
+    /// One that clients find at an address.
+    pub(crate) async fn between(server: SocketAddr, at: SocketAddr) -> Self {
+        let listener = loop {
+            match TcpListener::bind(at).await {
+                // One that was dropped a moment ago goes once its task is run again.
+                Err(error) if error.kind() == ErrorKind::AddrInUse && at.port() != 0 => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                bound => break bound.unwrap(),
+            }
+        };
         let address = listener.local_addr().unwrap();
         let harm: Arc<Mutex<Option<Harm>>> = Arc::default();
-        let shared = harm.clone();
+        let (shared, is_silent) = (harm.clone(), Arc::<AtomicBool>::default());
+        let silent = is_silent.clone();
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (client, _) = listener.accept().await.unwrap();
                 // It is done to one connection.
                 let harm = shared.lock().unwrap().take();
-                connections.spawn(carry(client, server, harm));
+                connections.spawn(carry(client, server, harm, silent.clone()));
             }
         });
-        Self { address, harm, task }
+        Self { address, harm, is_silent, task }
     }
 
     /// Does harm to the next connection.
     pub(crate) fn harm(&self, harm: Harm) {
         *self.harm.lock().unwrap() = Some(harm);
+    }
+
+    /// Whether a connection has fallen silent.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -170,7 +192,7 @@ impl Drop for Wire {
     }
 }
 
-async fn carry(client: TcpStream, server: SocketAddr, harm: Option<Harm>) {
+async fn carry(client: TcpStream, server: SocketAddr, harm: Option<Harm>, is_silent: Arc<AtomicBool>) {
     let Ok(server) = TcpStream::connect(server).await else { return };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -192,6 +214,7 @@ async fn carry(client: TcpStream, server: SocketAddr, harm: Option<Harm>) {
                 }
                 Some(Harm::Silence(at)) if at < so_far + size => {
                     to_client.write_all(&piece[..before(at)]).await?;
+                    is_silent.store(true, Ordering::Relaxed);
                     std::future::pending::<()>().await;
                 }
                 Some(Harm::Garbage(at)) if at < so_far + size => {

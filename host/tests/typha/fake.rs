@@ -153,10 +153,16 @@ impl Scene {
         stream
     }
 
-    /// What the source tells next.
+    /// What the source tells next, save which instance it follows.
     pub(crate) async fn next(&mut self) -> Vec<Update> {
-        let told = tokio::time::timeout(AT_MOST, self.told.recv()).await.expect("something is told");
-        told.expect("the source goes on").updates
+        loop {
+            let told = tokio::time::timeout(AT_MOST, self.told.recv()).await.expect("something is told");
+            let mut updates = told.expect("the source goes on").updates;
+            updates.retain(|update| !matches!(update, Update::Instance(_)));
+            if !updates.is_empty() {
+                return updates;
+            }
+        }
     }
 
     /// All that is told until something is.

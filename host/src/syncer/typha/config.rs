@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::syncer::certificates::Names;
 use crate::types::Name;
 
 /// Where Typha is, and how it is spoken to.
@@ -76,13 +77,6 @@ impl ServerIdentity {
     }
 }
 
-/// The names in a certificate.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Names {
-    pub(super) common: Option<String>,
-    pub(super) uris: Vec<String>,
-}
-
 /// Waits between connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -116,6 +110,7 @@ mod tests {
         let names = |common: &str, uri: &str| Names {
             common: Some(common.to_owned()),
             uris: vec!["spiffe://other".to_owned(), uri.to_owned()],
+            ..Names::default()
         };
         let common = ServerIdentity::CommonName("typha".into());
         let uri = ServerIdentity::Uri("spiffe://typha".into());

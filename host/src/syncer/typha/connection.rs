@@ -5,17 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::config::{At, Config};
 use super::tls;
-
-/// Bytes both ways.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+use crate::syncer::dial::{Dialled, Stream, dial};
 
 /// A connection that is open.
 pub(super) struct Connection {
@@ -28,30 +22,14 @@ pub(super) struct Connection {
 /// How much is read at once, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// How long a connection may be silent before the network is asked whether the other side is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
 impl Connection {
     /// Connects, within a time.
     ///
     /// # Errors
     /// What failed, in words.
     pub(super) async fn open(config: &Config, to: SocketAddr, within: Duration) -> Result<Self, String> {
-        match tokio::time::timeout(within, Self::dial(config, to)).await {
-            Ok(opened) => opened,
-            Err(_) => Err(format!("no connection within {} s", within.as_secs_f32())),
-        }
-    }
-
-    async fn dial(config: &Config, to: SocketAddr) -> Result<Self, String> {
-        let stream = TcpStream::connect(to).await.map_err(|error| format!("no connection: {error}"))?;
-        // Neither decides whether the connection can be used.
-        let _ = stream.set_nodelay(true);
-        let keep_alive = socket2::TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE);
-        let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive);
-        let mut peer = None;
-        let stream: Box<dyn Stream> = match &config.tls {
-            None => Box::new(stream),
+        let tls = match &config.tls {
+            None => None,
             Some(files) => {
                 let name = match &config.at {
                     At::Address(address) => {
@@ -60,14 +38,10 @@ impl Connection {
                     }
                     At::Service { .. } => to.ip().into(),
                 };
-                let connector = TlsConnector::from(tls::client(files)?);
-                let secured = connector.connect(name, stream).await;
-                let secured = secured.map_err(|error| format!("TLS: {error}"))?;
-                let certificates = secured.get_ref().1.peer_certificates().unwrap_or_default();
-                peer = certificates.first().and_then(|certificate| tls::summary(certificate));
-                Box::new(secured)
+                Some((name, tls::client(files)?))
             }
         };
+        let Dialled { stream, peer } = dial(to, tls, within).await?;
         Ok(Self { stream, buffer: vec![0; PIECE], peer })
     }
 

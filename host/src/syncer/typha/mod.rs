@@ -13,9 +13,7 @@
 mod config;
 mod connection;
 mod discovery;
-mod keys;
 mod message;
-mod mirror;
 mod probe;
 mod session;
 mod snappy;

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 use super::config::{Config, Pace};
 use super::connection::Connection;
 use super::discovery::Discovery;
-use super::mirror::Mirror;
 use super::session::Session;
-use super::source::MAX_REASON;
 use super::tls;
 use crate::engine::Settings;
+use crate::syncer::certificates::Pem;
 use crate::syncer::kubernetes::Access;
-use crate::syncer::step::{MAX_SHOWN, Step};
+use crate::syncer::mirror::Mirror;
+use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};
 use crate::types::tame;
 
 /// How many instances are tried.
@@ -25,7 +25,7 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
     let mut steps = Vec::new();
     if let Some(tls) = &config.tls {
         for file in [&tls.authority, &tls.certificate] {
-            steps.push(Step::new(format!("typha: {}", file.display()), tls::describe(file)));
+            steps.push(Step::new(format!("typha: {}", file.display()), Pem::from(&**file).describe()));
         }
         let usable = tls::client(tls).map(|_| "they belong together".to_owned());
         steps.push(Step::new("typha: certificate and key", usable));
@@ -66,7 +66,7 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
 async fn greet(config: &Config, mut connection: Connection, settings: &Settings) -> Result<String, String> {
     let (mut session, hello) = Session::begin(settings.node.as_str(), 1);
     connection.send(&hello, config.write).await?;
-    let mut mirror = Mirror::new(settings);
+    let mut mirror = Mirror::new("Typha", settings);
     let deadline = Instant::now() + config.read;
     loop {
         let bytes = tokio::time::timeout_at(deadline, connection.receive()).await;

@@ -1,8 +1,8 @@
 //! One connection, from the greeting on: what a message means and what is answered. No I/O.
 
 use super::message::{IN_SYNC, Message, SNAPPY, SYNCER_TYPE, Speaker};
-use super::mirror::Mirror;
 use super::wire::Wire;
+use crate::syncer::mirror::Mirror;
 
 /// A conversation with a server.
 pub(super) struct Session {
@@ -69,13 +69,19 @@ impl Session {
                 },
                 Some(Message::Values(values)) => {
                     for value in &values.values {
-                        mirror.set(value.key, value.value);
+                        match value.value.is_empty() {
+                            true => mirror.unset(value.key),
+                            false => mirror.set(value.key, value.value),
+                        }
                     }
                     None
                 }
                 Some(Message::Status(status)) => {
                     taken.reads = status.sync_status != IN_SYNC;
-                    mirror.server_says(!taken.reads);
+                    match taken.reads {
+                        true => mirror.is_stale(),
+                        false => mirror.is_complete(),
+                    }
                     None
                 }
                 Some(Message::Ping(ping)) => {
@@ -101,14 +107,14 @@ mod tests {
     use crate::syncer::Update;
 
     fn mirror() -> Mirror {
-        Mirror::new(&Settings::new("one".parse().expect("a name")))
+        Mirror::new("Typha", &Settings::new("one".parse().expect("a name")))
     }
 
     /// What a conversation came to: the objects that are there, and how often it was answered.
     fn replay(recording: &[u8], piece: usize) -> Result<(BTreeSet<String>, usize), String> {
         let mut mirror = mirror();
         let (mut session, _) = Session::begin("one", 1);
-        mirror.connected();
+        mirror.begins();
         let (mut objects, mut answers, mut in_sync) = (BTreeSet::new(), 0, 0);
         for bytes in recording.chunks(piece) {
             answers += usize::from(!session.take(bytes, &mut mirror)?.answer.is_empty());
@@ -159,7 +165,7 @@ mod tests {
                 flawed[at] ^= 0x55;
                 let mut mirror = mirror();
                 let (mut session, _) = Session::begin("one", 1);
-                mirror.connected();
+                mirror.begins();
                 for byte in flawed.chunks(1) {
                     if session.take(byte, &mut mirror).is_err() {
                         break;

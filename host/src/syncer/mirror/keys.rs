@@ -1,7 +1,8 @@
-//! Keys and values as Typha sends them: Calico's own, and pools in a form of their own.
+//! Calico's keys and values, as etcd holds them and Typha sends them; the latter has pools in a form of their own.
 
 use serde_json::{Map, Value, json};
 
+use crate::engine::Settings;
 use crate::resources::{Defaults, Document, ObjectError, Parsed, parse};
 use crate::syncer::kubernetes::Pruned;
 use crate::types::{Name, ValueError};
@@ -24,10 +25,11 @@ const BLOCKS: &str = "/calico/ipam/v2/host/";
 const POOLS: [&str; 2] = ["/calico/v1/ipam/v4/pool/", "/calico/v1/ipam/v6/pool/"];
 
 /// The folders of the kinds that are read.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 5] = [
     ("bgpconfigurations", "BGPConfiguration"),
     ("bgppeers", "BGPPeer"),
     ("bgpfilters", "BGPFilter"),
+    ("ippools", "IPPool"),
     ("nodes", "Node"),
 ];
 
@@ -39,6 +41,19 @@ pub(super) enum Meaning<'a> {
     Pool(&'a str),
     /// A block: its node, and its CIDR with a dash.
     Block(&'a str, &'a str),
+}
+
+/// The folders in etcd that are read for a node, each with its final slash; without blocks where they follow from its pod
+/// CIDRs.
+pub(in crate::syncer) fn folders(settings: &Settings) -> Vec<String> {
+    let mut folders: Vec<String> = KINDS.iter().map(|(folder, _)| format!("{OBJECTS}{folder}/")).collect();
+    folders.extend(blocks_of(settings).map(|node| format!("{BLOCKS}{node}/")));
+    folders
+}
+
+/// The node whose blocks are read, if there is one.
+pub(super) fn blocks_of(settings: &Settings) -> Option<Name> {
+    (!settings.use_pod_cidr).then(|| settings.node.clone())
 }
 
 /// What a key that is read stands for. Of blocks those of this node are read, if there is one.
@@ -57,9 +72,17 @@ pub(super) fn meaning<'a>(key: &'a str, blocks_of: Option<&Name>) -> Option<Mean
     POOLS.into_iter().find_map(|folder| key.strip_prefix(folder)).map(Meaning::Pool)
 }
 
-/// Reads the value of a key that is read.
-pub(super) fn read(key: &str, meaning: Meaning<'_>, value: &[u8], defaults: &Defaults) -> Found {
-    let content = match serde_json::from_slice::<Pruned>(value) {
+/// Reads the value of a key that is read, of a datastore that errors call so.
+pub(super) fn read(
+    of: &'static str,
+    key: &str,
+    meaning: Meaning<'_>,
+    value: &[u8],
+    defaults: &Defaults,
+) -> Found {
+    // A block whose value is empty is confirmed.
+    let text = if value.is_empty() && matches!(meaning, Meaning::Block(..)) { &b"{}"[..] } else { value };
+    let content = match serde_json::from_slice::<Pruned>(text) {
         Ok(Pruned(Value::Object(content))) => Ok(content),
         Ok(_) => Err("the value is no JSON object".to_owned()),
         Err(error) => Err(format!("the value is no JSON: {error}")),
@@ -89,7 +112,7 @@ pub(super) fn read(key: &str, meaning: Meaning<'_>, value: &[u8], defaults: &Def
     match parse(&document, defaults) {
         Ok(Document::Object(mut parsed)) => {
             if let Some(reason) = fault {
-                let reason = ValueError::new(format!("Typha has {key}: {reason}"));
+                let reason = ValueError::new(format!("{of} has {key}: {reason}"));
                 parsed.resource = Err(ObjectError::new(&parsed.key, "", "", &reason));
                 parsed.warnings.clear();
             }
@@ -171,7 +194,7 @@ mod tests {
 
     fn read(key: &str, value: &str) -> Found {
         let meaning = meaning(key, Some(&own())).expect("a key that is read");
-        super::read(key, meaning, value.as_bytes(), &Defaults::default())
+        super::read("Typha", key, meaning, value.as_bytes(), &Defaults::default())
     }
 
     fn found(key: &str, value: &str) -> Parsed {
@@ -229,6 +252,25 @@ mod tests {
     }
 
     #[test]
+    fn the_folders_in_etcd_are_read_and_no_others() {
+        let mut settings = Settings::new(own());
+        let all = folders(&settings);
+        assert_eq!(all.len(), KINDS.len() + 1);
+        assert!(all.iter().all(|folder| folder.ends_with('/')), "{all:?}");
+        assert_eq!(all.last().map(String::as_str), Some("/calico/ipam/v2/host/node-a/"));
+        settings.use_pod_cidr = true;
+        assert_eq!(folders(&settings), all[..KINDS.len()]);
+    }
+
+    #[test]
+    fn pools_of_etcd_are_pools() {
+        let key = "/calico/resources/v3/projectcalico.org/ippools/pool4";
+        let value = r#"{"kind":"IPPool","metadata":{"name":"pool4"},"spec":{"cidr":"10.10.0.0/16","ipipMode":"CrossSubnet"}}"#;
+        let Ok(Resource::IpPool(pool)) = found(key, value).resource else { panic!("a pool") };
+        assert_eq!((pool.name.as_str(), pool.ipip), ("pool4", EncapMode::CrossSubnet));
+    }
+
+    #[test]
     fn pools_of_typha_are_pools() {
         let value = r#"{"cidr":"10.10.0.0/16","ipip":"tunl0","ipip_mode":"cross-subnet","vxlan_mode":"","masquerade":true,
             "ipam":true,"disabled":false,"disableBGPExport":true,"assignment_mode":"Manual","allowed_uses":["Tunnel"]}"#;
@@ -253,6 +295,8 @@ mod tests {
         let Ok(Resource::BlockAffinity(block)) = parsed.resource else { panic!("a block") };
         assert_eq!((block.node.as_str(), block.cidr.to_string().as_str()), ("node-a", "fd10::6d15:7480/122"));
         assert_eq!(block.state.as_str(), "pendingDeletion");
+        let Ok(Resource::BlockAffinity(block)) = found(key, "").resource else { panic!("a block") };
+        assert_eq!((block.state.as_str(), block.deleted), ("", false));
         let gone = found(key, r#"{"state":"confirmed","deleted":true}"#);
         assert!(matches!(gone.resource, Ok(Resource::BlockAffinity(block)) if block.deleted));
         let bad = found("/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.0", "{}");

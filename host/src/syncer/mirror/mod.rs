@@ -1,23 +1,31 @@
-//! What servers have told, and what of it is still to be passed on. No I/O and no clock.
+//! What a server has told of Calico's keys, and what of it is still to be passed on. No I/O and no clock.
 //!
-//! A new connection brings everything anew. What is in it as it was is not told again, and what is not in it is gone once
+//! A listing brings everything anew. What is in it as it was is not told again, and what is not in it is gone once
 //! all of it has come. Until then nothing of it is passed on, so that nobody sees a state that never was; only the very
 //! first time, when nothing can be rendered yet, it is passed on as it comes.
+
+mod board;
+mod keys;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
-use super::keys::{self, Found, Meaning};
 use crate::engine::{Event, Settings};
 use crate::resources::{Defaults, ObjectKey, Parsed};
 use crate::syncer::Update;
 use crate::types::Name;
+use keys::{Found, Meaning};
+
+pub(super) use board::Board;
+pub(super) use keys::folders;
 
 /// How many objects are told at once at most.
 const TOLD_AT_ONCE: usize = 256;
 
-/// Typha's data as this node has it.
+/// A datastore's keys as this node has them.
 pub(super) struct Mirror {
+    /// What errors call the datastore.
+    of: &'static str,
     /// The node whose blocks matter.
     blocks_of: Option<Name>,
     defaults: Defaults,
@@ -26,9 +34,9 @@ pub(super) struct Mirror {
     pending: BTreeMap<ObjectKey, Pending>,
     /// Keys whose object cannot even be named, and why.
     nameless: BTreeMap<Box<str>, String>,
-    /// The connections so far.
-    connection: u32,
-    /// The server of this connection has said all that there is.
+    /// The listings so far.
+    listing: u32,
+    /// All that there is has been said.
     in_sync: bool,
     was_in_sync: bool,
     told_standing: Option<Result<(), String>>,
@@ -47,21 +55,22 @@ struct Pending {
 struct Known {
     value: u64,
     object: Option<ObjectKey>,
-    /// The connection that told of it last.
-    connection: u32,
+    /// The listing that it belongs to, or that it came after.
+    listing: u32,
 }
 
 impl Mirror {
     /// The data as a node needs it; without blocks where they follow from its pod CIDRs.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(of: &'static str, settings: &Settings) -> Self {
         Self {
-            blocks_of: (!settings.use_pod_cidr).then(|| settings.node.clone()),
+            of,
+            blocks_of: keys::blocks_of(settings),
             defaults: settings.defaults(),
             hasher: RandomState::new(),
             known: BTreeMap::new(),
             pending: BTreeMap::new(),
             nameless: BTreeMap::new(),
-            connection: 0,
+            listing: 0,
             in_sync: false,
             was_in_sync: false,
             told_standing: None,
@@ -69,14 +78,9 @@ impl Mirror {
         }
     }
 
-    /// A connection begins.
-    pub(super) fn connected(&mut self) {
-        self.connection = self.connection.wrapping_add(1);
-        self.in_sync = false;
-    }
-
-    /// The connection has ended.
-    pub(super) fn disconnected(&mut self) {
+    /// From here on everything is told anew.
+    pub(super) fn begins(&mut self) {
+        self.listing = self.listing.wrapping_add(1);
         self.in_sync = false;
     }
 
@@ -90,14 +94,19 @@ impl Mirror {
         self.was_in_sync
     }
 
-    /// A key has a value; an empty one: it has none.
+    /// A key has a value.
     pub(super) fn set(&mut self, key: &[u8], value: &[u8]) {
         // A key that is no text is of no kind that is read.
         let Ok(key) = str::from_utf8(key) else { return };
-        if value.is_empty() {
-            self.remove(key);
-        } else if let Some(meaning) = keys::meaning(key, self.blocks_of.as_ref()) {
+        if let Some(meaning) = keys::meaning(key, self.blocks_of.as_ref()) {
             self.read(key, meaning, value);
+        }
+    }
+
+    /// A key has no value any more.
+    pub(super) fn unset(&mut self, key: &[u8]) {
+        if let Ok(key) = str::from_utf8(key) {
+            self.remove(key);
         }
     }
 
@@ -105,13 +114,13 @@ impl Mirror {
         let hash = self.hasher.hash_one(value);
         let mut was_there = false;
         if let Some(known) = self.known.get_mut(key) {
-            known.connection = self.connection;
+            known.listing = self.listing;
             if known.value == hash {
                 return;
             }
             was_there = known.object.is_some();
         }
-        let object = match keys::read(key, meaning, value, &self.defaults) {
+        let object = match keys::read(self.of, key, meaning, value, &self.defaults) {
             Found::Object(parsed) => {
                 let object = parsed.key.clone();
                 self.nameless.remove(key);
@@ -124,7 +133,7 @@ impl Mirror {
                 None
             }
         };
-        let known = Known { value: hash, object, connection: self.connection };
+        let known = Known { value: hash, object, listing: self.listing };
         self.known.insert(key.into(), known);
     }
 
@@ -140,21 +149,27 @@ impl Mirror {
         }
     }
 
-    /// The server says whether it has said all that there is.
-    pub(super) fn server_says(&mut self, in_sync: bool) {
-        self.in_sync = in_sync;
-        if !in_sync {
-            return;
-        }
-        self.was_in_sync = true;
-        let current = self.connection;
+    /// All has been told since it began: what was not is gone.
+    pub(super) fn is_complete(&mut self) {
+        let current = self.listing;
         let old: Vec<Box<str>> = self
             .known
             .iter()
-            .filter(|(_, known)| known.connection != current)
+            .filter(|(_, known)| known.listing != current)
             .map(|(key, _)| key.clone())
             .collect();
         old.iter().for_each(|key| self.remove(key));
+        self.is_current();
+    }
+
+    /// Every change of what was told has been told too.
+    pub(super) fn is_current(&mut self) {
+        (self.in_sync, self.was_in_sync) = (true, true);
+    }
+
+    /// What was told may be out of date.
+    pub(super) fn is_stale(&mut self) {
+        self.in_sync = false;
     }
 
     /// What can be passed on next; nothing when there is nothing.

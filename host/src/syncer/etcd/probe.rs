@@ -1,0 +1,101 @@
+//! Tries the way to each member, step by step.
+
+use tokio::net::lookup_host;
+
+use super::config::{Config, Endpoint, Pace};
+use super::connection::{self, Connection};
+use super::known::range;
+use super::message::RangeRequest;
+use crate::engine::Settings;
+use crate::syncer::mirror::folders;
+use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};
+use crate::types::tame;
+
+/// Reads the certificates, looks every endpoint up, connects to it, says who asks, and asks it how it is and for one key
+/// of each folder.
+pub async fn probe(config: &Config, settings: &Settings) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let tls = &config.tls;
+    if config.endpoints.all().iter().any(|endpoint| endpoint.is_secure) {
+        let shown = tls.authority.iter().chain(tls.identity.as_ref().map(|identity| &identity.certificate));
+        steps.extend(shown.map(|pem| Step::new(format!("etcd: {pem}"), pem.describe())));
+        let usable = connection::client(tls).map(|_| "can be used".to_owned());
+        steps.push(Step::new("etcd: authorities, certificate and key", usable));
+    }
+    for endpoint in config.endpoints.all() {
+        try_member(config, endpoint, settings, &mut steps).await;
+    }
+    steps
+}
+
+async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, steps: &mut Vec<Step>) {
+    let pace = Pace::default();
+    let mut take = |what: &str, found: Result<String, String>| {
+        let is_ok = found.is_ok();
+        let tamed = |text: String| tame(&text, MAX_REASON);
+        steps.push(Step::new(format!("etcd: {what} {endpoint}"), found.map(tamed).map_err(tamed)));
+        is_ok
+    };
+    let found = match tokio::time::timeout(pace.dial, lookup_host((&*endpoint.host, endpoint.port))).await {
+        Ok(Ok(addresses)) => {
+            let shown: Vec<String> = addresses.map(|address| address.ip().to_string()).collect();
+            Ok(shown.join(", "))
+        }
+        Ok(Err(error)) => {
+            Err(format!("{error}; is the name right, and does this node ask the right servers?"))
+        }
+        Err(_) => Err("there is no answer from DNS".to_owned()),
+    };
+    if !take("look up", found) {
+        return;
+    }
+    let bare = Connection::connect(&config.tls, endpoint, &pace).await;
+    let found = match &bare {
+        Ok(connection) => Ok(connection.peer().map_or_else(|| "without TLS".to_owned(), str::to_owned)),
+        Err(failure) => {
+            let reason = failure.to_string();
+            let todo = match reason.starts_with("TLS") {
+                true => {
+                    "does etcd speak TLS there? compare the names, dates and authorities of the certificates"
+                }
+                false => "is etcd running there, and does a network policy or firewall let this node in?",
+            };
+            Err(format!("{reason}; {todo}"))
+        }
+    };
+    if !take("connect to", found) {
+        return;
+    }
+    let opened = Connection::open(config, endpoint, &pace).await;
+    let found = opened.as_ref().map_err(ToString::to_string).map(|connection| match &config.user {
+        Some(user) if connection.is_known() => format!("as {:?}", tame(&user.name, MAX_SHOWN)),
+        Some(_) => "it asks nobody who he is".to_owned(),
+        None => "without a user".to_owned(),
+    });
+    take("ask", found);
+    let Ok(mut connection) = opened else { return };
+    let found = match connection.status().await {
+        Ok(status) if status.leader == 0 => Err(format!(
+            "version {}, but it has no leader: most of the members must be up and reach each other",
+            status.version
+        )),
+        Ok(status) => Ok(format!("version {}", status.version)),
+        // Who may read Calico's keys need not be allowed to ask this.
+        Err(failure) if failure.to_string().contains("permission denied") => {
+            Ok("the version is not told to this user".to_owned())
+        }
+        Err(failure) => Err(failure.to_string()),
+    };
+    if !take("version of", found) {
+        return;
+    }
+    for folder in folders(settings) {
+        let request = RangeRequest { limit: 1, keys_only: true, ..range(&folder) };
+        let found = match connection.range(request).await {
+            Ok(page) if page.kvs.is_empty() => Ok("allowed; there is nothing in it".to_owned()),
+            Ok(_) => Ok("allowed".to_owned()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        take(&format!("read {folder} at"), found);
+    }
+}

@@ -1,0 +1,107 @@
+//! The source: one connection after the other, and what they tell.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::config::{Config, Endpoint, Pace};
+use super::connection::Connection;
+use super::history::History;
+use super::known::Known;
+use super::session::Session;
+use crate::engine::Settings;
+use crate::syncer::backoff::{Backoff, chance};
+use crate::syncer::mirror::{Board, Mirror, folders};
+use crate::syncer::step::MAX_REASON;
+use crate::syncer::{Syncer, Updates};
+use crate::types::tame;
+
+/// etcd as a source.
+pub struct Etcd {
+    config: Config,
+    pace: Pace,
+    folders: Vec<String>,
+    mirror: Mirror,
+}
+
+impl std::fmt::Debug for Etcd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Etcd").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Etcd {
+    /// Follows the etcd of a configuration.
+    pub fn new(config: Config, settings: &Settings, pace: Pace) -> Self {
+        Self { config, pace, folders: folders(settings), mirror: Mirror::new("etcd", settings) }
+    }
+}
+
+impl Syncer for Etcd {
+    fn name(&self) -> &str {
+        "etcd"
+    }
+
+    fn run(self: Box<Self>, updates: Updates) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let Self { config, pace, folders, mirror } = *self;
+            let board = Board::new(mirror, pace.grace);
+            let client = Client { config: &config, pace: &pace, folders: &folders, board: &board };
+            tokio::select! {
+                () = client.follow() => {}
+                _ = board.tell(&updates) => {}
+                () = updates.closed() => {}
+            }
+        })
+    }
+}
+
+/// The network's side.
+struct Client<'a> {
+    config: &'a Config,
+    pace: &'a Pace,
+    folders: &'a [String],
+    board: &'a Board,
+}
+
+impl Client<'_> {
+    async fn follow(&self) {
+        let endpoints = &self.config.endpoints;
+        let mut history = History::new(self.folders.len());
+        let mut backoff = Backoff::default();
+        // The nodes of a cluster do not begin all with the same member.
+        let mut place = (chance() * endpoints.all().len() as f64) as usize;
+        loop {
+            let endpoint = endpoints.at(place);
+            place = place.wrapping_add(1);
+            let (reason, was_in_sync) = self.connect(endpoint, &mut history).await;
+            // What a server says of itself can be anything, and of any length.
+            let reason = tame(&format!("{endpoint}: {reason}"), MAX_REASON);
+            self.board.state().mirror.is_stale();
+            if was_in_sync {
+                backoff.succeeded();
+            }
+            tracing::info!("etcd at {reason}");
+            self.board.fail(reason);
+            let wait = backoff.failed(self.pace.first_wait, self.pace.longest_wait, chance());
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Connects and takes what comes until the connection ends: why it does, and whether it ever was in sync.
+    async fn connect(&self, endpoint: &Endpoint, history: &mut History) -> (String, bool) {
+        let connection = match Connection::open(self.config, endpoint, self.pace).await {
+            Ok(connection) => connection,
+            Err(failure) => return (failure.to_string(), false),
+        };
+        let instance = endpoint.to_string();
+        let mut session = Session {
+            connection,
+            instance: &instance,
+            known: Known { folders: self.folders, history, board: self.board },
+            pace: self.pace,
+            was_in_sync: false,
+        };
+        let Err(failure) = session.follow().await;
+        (failure.to_string(), session.was_in_sync)
+    }
+}

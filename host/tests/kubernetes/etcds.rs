@@ -1,0 +1,387 @@
+//! Real etcds, the program in the folder that `KUBEBUILDER_ASSETS` names, with Calico's objects in them as its own clients
+//! write them.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+use tailorbird::engine::Settings;
+use tailorbird::syncer::Syncer;
+use tailorbird::syncer::etcd::{self, Config};
+use tailorbird::syncer::kubernetes::{Access, Place, sources_beside};
+use tempfile::TempDir;
+
+use crate::cases::FACTS;
+use crate::cluster::{CALICO, Cluster};
+use crate::follow::{AT_MOST, Followed, Store, pace};
+use crate::program::http;
+use crate::server::{free_ports, skipped};
+
+/// The folder of Calico's objects.
+pub(crate) const OBJECTS: &str = "/calico/resources/v3/projectcalico.org";
+
+/// gRPC's codes for a server that is not there, and for what is asked of too early or too late a time.
+const UNAVAILABLE: u32 = 14;
+const OUT_OF_RANGE: u32 = 11;
+
+/// An etcd of its own for a test; it is killed with this value.
+pub(crate) struct Etcd {
+    program: PathBuf,
+    folder: TempDir,
+    child: Option<Child>,
+    /// Where it speaks without TLS, and where with it.
+    ports: [u16; 2],
+    /// Where it speaks to its peers, and who all of them are.
+    peer: u16,
+    all: String,
+    more: Vec<String>,
+    token: Mutex<Option<String>>,
+}
+
+impl Etcd {
+    /// Starts one with more words on its command line; none, with a word, where there is no etcd.
+    pub(crate) async fn start(more: &[&str]) -> Option<Self> {
+        let [etcd] = Self::start_members(more).await?;
+        Some(etcd)
+    }
+
+    /// Starts the members of one cluster.
+    pub(crate) async fn start_members<const N: usize>(more: &[&str]) -> Option<[Self; N]> {
+        let Some(parts) = std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()) else {
+            skipped("KUBEBUILDER_ASSETS does not name a folder with etcd");
+            return None;
+        };
+        let peers = free_ports::<N>();
+        let all = peers.iter().map(|peer| format!("{0}=http://127.0.0.1:{0}", peer));
+        let all = all.collect::<Vec<String>>().join(",");
+        let mut members = peers.map(|peer| Self {
+            program: Path::new(&parts).join("etcd"),
+            folder: tempfile::tempdir().unwrap(),
+            child: None,
+            ports: free_ports(),
+            peer,
+            all: all.clone(),
+            more: more.iter().map(|word| (*word).to_owned()).collect(),
+            token: Mutex::default(),
+        });
+        members.iter_mut().for_each(Self::spawn);
+        for member in &members {
+            member.until_healthy().await;
+        }
+        Some(members)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Runs it again on its old address, with the data that is there.
+    pub(crate) async fn begin(&mut self) {
+        self.spawn();
+        self.until_healthy().await;
+    }
+
+    fn spawn(&mut self) {
+        let [plain, tls] = self.ports;
+        let plain = format!("http://127.0.0.1:{plain}");
+        let peer = format!("http://127.0.0.1:{}", self.peer);
+        let is_tls = self.more.iter().any(|word| word == "--cert-file");
+        let clients = if is_tls { format!("{plain},https://127.0.0.1:{tls}") } else { plain };
+        let log = fs::File::create(self.folder.path().join("log")).unwrap();
+        let mut command = Command::new(&self.program);
+        command.env_clear().args(["--unsafe-no-fsync", "--log-level", "error"]);
+        command.args(["--name", &self.peer.to_string(), "--initial-cluster", &self.all]);
+        command.arg("--data-dir").arg(self.data());
+        command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]).args(&self.more);
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    async fn until_healthy(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !http(self.ports[0], "GET /health HTTP/1.0\r\n\r\n").await.contains("\"true\"") {
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            assert!(Instant::now() < deadline, "etcd does not become healthy: {}", log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Stops it where it is: it answers nothing, and its connections stay.
+    pub(crate) fn freeze(&self) {
+        let pid = rustix::process::Pid::from_child(self.child.as_ref().unwrap());
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    }
+
+    /// Kills it.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended before.
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+
+    /// Keeps its data, which must not be in use, for later.
+    pub(crate) fn save(&self) {
+        copy(&self.data(), &self.folder.path().join("saved"));
+    }
+
+    /// Has it begin with the data that was kept.
+    pub(crate) fn restore(&self) {
+        fs::remove_dir_all(self.data()).unwrap();
+        copy(&self.folder.path().join("saved"), &self.data());
+    }
+
+    /// Has it begin without data, as another cluster.
+    pub(crate) fn replace(&mut self) {
+        fs::remove_dir_all(self.data()).unwrap();
+        self.more.extend(["--initial-cluster-token", "another"].map(str::to_owned));
+    }
+
+    /// Where it is found.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports[0]))
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        config(self.address())
+    }
+
+    /// Has it speak TLS too from its next start on, with these files in a folder, to clients of an authority.
+    pub(crate) fn with_tls(&mut self, folder: &Path, server: &str, authority: &str) {
+        let file = |name: String| folder.join(name).display().to_string();
+        let files = [
+            ("--cert-file", format!("{server}.pem")),
+            ("--key-file", format!("{server}.key")),
+            ("--trusted-ca-file", format!("{authority}.pem")),
+        ];
+        self.more = vec!["--client-cert-auth".to_owned()];
+        self.more.extend(files.into_iter().flat_map(|(word, name)| [word.to_owned(), file(name)]));
+    }
+
+    /// Where it is found with TLS.
+    pub(crate) fn secure(&self) -> Config {
+        Config::new(format!("https://127.0.0.1:{}", self.ports[1]).parse().unwrap())
+    }
+
+    /// Asks it for something, as the user that was said to ask.
+    pub(crate) async fn ask(&self, path: &str, body: &Value) -> Value {
+        let deadline = Instant::now() + AT_MOST;
+        loop {
+            let answer = self.try_ask(path, body).await;
+            if answer["header"].is_object() {
+                return answer;
+            }
+            // The part of it that speaks HTTP may not have found the other one yet.
+            assert!(answer["code"] == UNAVAILABLE && Instant::now() < deadline, "{path}: {answer}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// The same, with whatever comes of it.
+    async fn try_ask(&self, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
+        let token = self.token.lock().unwrap().clone().map(|token| format!("Authorization: {token}\r\n"));
+        let request = format!(
+            "POST /v3/{path} HTTP/1.0\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{body}",
+            token.unwrap_or_default(),
+            body.len()
+        );
+        serde_json::from_str(&http(self.ports[0], &request).await).unwrap_or_default()
+    }
+
+    /// Puts one of Calico's objects there, if that is possible now.
+    pub(crate) async fn try_put(&self, object: &Value) -> bool {
+        let (key, value) = stored(object).unwrap();
+        let put = json!({"key": BASE64.encode(key), "value": BASE64.encode(value)});
+        self.try_ask("kv/put", &put).await["header"].is_object()
+    }
+
+    /// Gives a key a value.
+    pub(crate) async fn put(&self, key: &str, value: &str) {
+        self.ask("kv/put", &json!({"key": BASE64.encode(key), "value": BASE64.encode(value)})).await;
+    }
+
+    /// Takes all of Calico's keys away.
+    pub(crate) async fn wipe(&self) {
+        let range = json!({"key": BASE64.encode("/calico/"), "range_end": BASE64.encode("/calico0")});
+        self.ask("kv/deleterange", &range).await;
+    }
+
+    /// Forgets all history.
+    pub(crate) async fn compact(&self) {
+        let answer = self.ask("kv/range", &json!({"key": BASE64.encode("x")})).await;
+        let revision = &answer["header"]["revision"];
+        let answer = self.try_ask("kv/compaction", &json!({"revision": revision, "physical": true})).await;
+        // It may have been forgotten before.
+        assert!(answer["header"].is_object() || answer["code"] == OUT_OF_RANGE, "{answer}");
+    }
+
+    /// Lets nobody in any more but `root` and, with the password, the user `calico`, who may read the keys of a range.
+    pub(crate) async fn ask_who_asks(&self, password: &str, from: &str, to: &str) {
+        for (user, password) in [("root", "root"), ("calico", password)] {
+            self.ask("auth/user/add", &json!({"name": user, "password": password})).await;
+        }
+        for (user, role) in [("root", "root"), ("calico", "reader")] {
+            self.ask("auth/role/add", &json!({"name": role})).await;
+            self.ask("auth/user/grant", &json!({"user": user, "role": role})).await;
+        }
+        let range = json!({"permType": "READ", "key": BASE64.encode(from), "range_end": BASE64.encode(to)});
+        self.ask("auth/role/grant", &json!({"name": "reader", "perm": range})).await;
+        self.ask("auth/enable", &json!({})).await;
+        self.ask_as_root().await;
+    }
+
+    /// From here on `root` asks; a token is good for a time, and as long as this etcd runs.
+    pub(crate) async fn ask_as_root(&self) {
+        *self.token.lock().unwrap() = None;
+        let answer = self.ask("auth/authenticate", &json!({"name": "root", "password": "root"})).await;
+        *self.token.lock().unwrap() = Some(answer["token"].as_str().unwrap().to_owned());
+    }
+
+    /// Puts all objects there that belong to Calico.
+    pub(crate) async fn apply_all(&self, objects: &[Value]) {
+        for (key, value) in objects.iter().filter_map(stored) {
+            self.put(&key, &value).await;
+        }
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Store for Etcd {
+    async fn apply(&self, object: &Value) {
+        let (key, value) = stored(object).unwrap_or_else(|| panic!("{object}"));
+        self.put(&key, &value).await;
+    }
+
+    async fn delete(&self, object: &Value) {
+        let (key, _) = stored(object).unwrap_or_else(|| panic!("{object}"));
+        let gone = self.ask("kv/deleterange", &json!({"key": BASE64.encode(&key)})).await;
+        assert_eq!(gone["deleted"], "1", "{key}");
+    }
+}
+
+/// An etcd with Calico's objects, and a Kubernetes that has the others.
+pub(crate) struct Beside<'a>(pub(crate) &'a Etcd, pub(crate) &'a Cluster);
+
+impl Store for Beside<'_> {
+    async fn apply(&self, object: &Value) {
+        match stored(object) {
+            Some(_) => self.0.apply(object).await,
+            None => self.1.apply(object).await,
+        }
+    }
+
+    async fn delete(&self, object: &Value) {
+        match stored(object) {
+            Some(_) => self.0.delete(object).await,
+            None => self.1.delete(object).await,
+        }
+    }
+}
+
+/// The key and the value under which etcd has an object; none if it is not Calico's.
+pub(crate) fn stored(object: &Value) -> Option<(String, String)> {
+    let (kind, name) = (object["kind"].as_str()?, object["metadata"]["name"].as_str()?);
+    let mut value = object.clone();
+    value["apiVersion"] = "projectcalico.org/v3".into();
+    let folder = match kind {
+        "BlockAffinity" => {
+            let spec = &object["spec"];
+            let cidr = spec["cidr"].as_str()?.replacen('/', "-", 1);
+            let family = if cidr.contains(':') { "ipv6" } else { "ipv4" };
+            let deleted = spec["deleted"] == true || spec["deleted"] == "true";
+            let value = match (&spec["state"], deleted) {
+                // Who confirms a block may say nothing at all.
+                (Value::Null, false) => String::new(),
+                (state, _) => json!({"state": state, "deleted": deleted}).to_string(),
+            };
+            let node = spec["node"].as_str()?;
+            return Some((format!("/calico/ipam/v2/host/{node}/{family}/block/{cidr}"), value));
+        }
+        "Node" => {
+            if object["apiVersion"] == "v1" {
+                value = node(object);
+            }
+            "nodes"
+        }
+        _ => CALICO.into_iter().find(|(own, _)| *own == kind)?.1,
+    };
+    Some((format!("{OBJECTS}/{folder}/{name}"), value.to_string()))
+}
+
+/// The node of Calico's that says what one of Kubernetes' does.
+fn node(object: &Value) -> Value {
+    let annotations = &object["metadata"]["annotations"];
+    let mut spec = Map::new();
+    for (part, field, annotation) in FACTS {
+        let fact = &annotations[format!("projectcalico.org/{annotation}")];
+        if !fact.is_null() {
+            let part = spec.entry(part).or_insert_with(|| json!({}));
+            part[field] = fact.clone();
+        }
+    }
+    json!({
+        "apiVersion": "projectcalico.org/v3",
+        "kind": "Node",
+        "metadata": {"name": object["metadata"]["name"], "labels": object["metadata"]["labels"]},
+        "spec": spec,
+        "status": {"podCIDRs": object["spec"]["podCIDRs"]},
+    })
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &to),
+            false => drop(fs::copy(&path, to).unwrap()),
+        }
+    }
+}
+
+/// How an etcd at an address is spoken to.
+pub(crate) fn config(at: SocketAddr) -> Config {
+    Config::new(format!("http://{at}").parse().unwrap())
+}
+
+/// Waits and amounts that suit a test.
+pub(crate) fn etcd_pace() -> etcd::Pace {
+    etcd::Pace {
+        first_wait: Duration::from_millis(20),
+        longest_wait: Duration::from_millis(200),
+        grace: Duration::from_secs(30),
+        answer: Duration::from_secs(5),
+        ask_behind: Duration::from_millis(5),
+        page: 2,
+        ..etcd::Pace::default()
+    }
+}
+
+/// Follows an etcd alone.
+pub(crate) fn follow_alone(config: Config, settings: Settings, pace: etcd::Pace) -> Followed {
+    let etcd: Box<dyn Syncer> = Box::new(etcd::Etcd::new(config, &settings, pace));
+    Followed::start_from(vec![etcd], settings)
+}
+
+/// Follows an etcd, and what is beside it, as the user of a kubeconfig.
+pub(crate) async fn follow_beside(config: Config, kubeconfig: PathBuf, settings: Settings) -> Followed {
+    let access = Access::open(Place::File(kubeconfig)).await.unwrap();
+    let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(etcd::Etcd::new(config, &settings, etcd_pace()))];
+    sources.extend(sources_beside(access, &settings, None, pace()).0);
+    Followed::start_from(sources, settings)
+}
