@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::measure::Resident;
@@ -39,9 +39,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(about = "Measures what a node pays for the data of Typha or etcd")]
 struct Args {
+    /// What the data comes from; each is a process of its own, for its peak of memory
+    datastore: Datastore,
     /// Nodes
     #[arg(long, default_value_t = 5000)]
     nodes: u32,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Datastore {
+    Typha,
+    Etcd,
 }
 
 /// The processor's time of this program so far.
@@ -251,7 +259,10 @@ async fn by_etcd(nodes: &[(String, String)]) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let nodes = nodes(Args::parse().nodes);
-    by_typha(&nodes).await;
-    by_etcd(&nodes).await;
+    let args = Args::parse();
+    let nodes = nodes(args.nodes);
+    match args.datastore {
+        Datastore::Typha => by_typha(&nodes).await,
+        Datastore::Etcd => by_etcd(&nodes).await,
+    }
 }

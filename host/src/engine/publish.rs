@@ -15,6 +15,9 @@ use crate::types::{KeyPattern, Name};
 /// The key that holds this node's name.
 const THIS_NODE: &str = "/tailorbird/v1/this-node";
 
+/// So many names of labels are remembered at most; what makes ever new ones must not fill the memory.
+const NAMES: usize = 4_096;
+
 /// Which labels of nodes some patterns cover. Those of many nodes have the same names, so it remembers them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CoveredLabels {
@@ -40,6 +43,9 @@ impl CoveredLabels {
             Some(covered) => *covered,
             None => {
                 let covered = covers(&format!("/tailorbird/v1/node/*/labels/{label}"));
+                if self.of_all.len() >= NAMES {
+                    self.of_all.clear();
+                }
                 self.of_all.insert(label.clone(), covered);
                 covered
             }

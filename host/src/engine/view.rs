@@ -310,6 +310,10 @@ fn forget(view: &mut View, revision: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn keys<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
@@ -350,5 +354,57 @@ mod tests {
         }
         assert!(most <= 3 * REMOVED, "{most}");
         assert_eq!((view.revision_of("/stays/x"), view.revision_of("/")), (1, revision));
+    }
+
+    /// What is known of each path after some batches, told anew from all that happened.
+    fn told(path: &str, history: &[(u64, Vec<(&str, Option<&str>)>)]) -> u64 {
+        let mut there: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut last = 0;
+        for (revision, batch) in history {
+            for (key, value) in batch {
+                let differs = match value {
+                    Some(value) => there.insert(key, value) != Some(value),
+                    None => there.remove(key).is_some(),
+                };
+                let below = *key == path || key.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+                if differs && below {
+                    last = *revision;
+                }
+            }
+        }
+        last
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_has_the_revision_of_the_last_change_at_or_below_it(
+            batches in proptest::collection::vec(
+                proptest::collection::vec((0_usize..7, proptest::option::of(0_usize..2)), 1..12),
+                1..12,
+            ),
+        ) {
+            // Some are folders of others.
+            const KEYS: [&str; 7] = ["/a", "/a/b", "/a/b/c", "/a/c", "/a-b", "/b/c", "/b"];
+            let (mut view, mut history) = (View::default(), Vec::new());
+            for (at, batch) in batches.into_iter().enumerate() {
+                let revision = at as u64 + 1;
+                let batch: Vec<(&str, Option<&str>)> =
+                    batch.into_iter().map(|(key, value)| (KEYS[key], value.map(|value| ["x", "y"][value]))).collect();
+                let mut writer = ViewWriter::new(revision);
+                let before: BTreeSet<String> = view.entries.keys().map(ToString::to_string).collect();
+                let mut touched = BTreeSet::new();
+                for (key, value) in &batch {
+                    if writer.put(&mut view, (*key).into(), value.map(Into::into)) {
+                        touched.insert(*key);
+                    }
+                }
+                prop_assert_eq!(writer.is_dirty(), !touched.is_empty());
+                prop_assert_eq!(writer.commit(&mut view), touched.len(), "{:?} {:?}", before, batch);
+                history.push((revision, batch));
+                for path in KEYS.into_iter().chain(["", "/a/b/c/d"]) {
+                    prop_assert_eq!(view.revision_of(path), told(path, &history), "{}: {:?}", path, history);
+                }
+            }
+        }
     }
 }

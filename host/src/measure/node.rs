@@ -76,7 +76,7 @@ pub enum StepError {
 }
 
 impl MeasuredNode {
-    /// A node that knows no object. The settings say which keys are published; the plugins' own are added.
+    /// A node that knows no object. Published is what these plugins may read, whatever the settings say.
     pub fn new(settings: Settings, plugins: PluginSet, resources: Vec<Resource>) -> Self {
         let engine = Engine::new(Settings { published: plugins.published().into(), ..settings });
         Self { engine, plugins, overlay: Overlay::new(), renderer: Renderer::new(resources), snapshot: None }
