@@ -99,6 +99,11 @@ impl Datastore {
         let group = environment::calico_group(&lookup)?;
         match self {
             Datastore::Kubernetes => {
+                if file.is_some_and(|file| file.store() == Store::Etcd) {
+                    bail!(
+                        "--calico-config says that the objects are in etcd: write `datastoreType: kubernetes` there"
+                    );
+                }
                 let access = Access::open(place(file)).await?;
                 let (sources, events) = kubernetes::sources(access, settings, group, pace);
                 Ok(Opened { sources, herald: Some(Box::new(events)), absent: Vec::new() })
@@ -162,18 +167,17 @@ pub(super) fn may_lack_kubernetes(
     Ok(store(lookup, file)? == Store::Etcd && !environment::names_kubernetes(lookup))
 }
 
-/// The way to the Kubernetes that is beside another datastore; where there may be none, what follows from that.
+/// The way to the Kubernetes that is beside another datastore; where there is none, what follows from that. A kubeconfig
+/// that happens to lie in the user's home is not meant.
 async fn beside(
     file: Option<&CalicoConfig>,
     may_be_absent: bool,
 ) -> Result<Result<Access, String>, AccessError> {
-    match Access::open(place(file)).await {
-        Ok(access) => Ok(Ok(access)),
-        Err(error) if may_be_absent => {
-            Ok(Err(format!("{error}: no Services are advertised, and peers have no passwords")))
-        }
-        Err(error) => Err(error),
+    if may_be_absent {
+        let reason = "nothing names a Kubernetes (KUBECONFIG, or a pod's own environment)";
+        return Ok(Err(format!("{reason}: no Services are advertised, and peers have no passwords")));
     }
+    Ok(Ok(Access::open(place(file)).await?))
 }
 
 /// A datastore of Calico's objects, and what Kubernetes has beside it.

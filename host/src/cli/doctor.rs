@@ -108,24 +108,26 @@ async fn datastores(
     let Ok(chosen) = chosen else { return Ok(()) };
     let typha = environment::typha(lookup)?.filter(|_| chosen == Datastore::Typha);
     let is_by_service = typha.as_ref().is_some_and(|config| matches!(config.at, At::Service { .. }));
-    let access = Access::open(datastore::place(file)).await;
     let is_needed = chosen == Datastore::Kubernetes || is_by_service;
+    let access = match !is_needed && datastore::may_lack_kubernetes(lookup, file)? {
+        true => None,
+        false => Some(Access::open(datastore::place(file)).await),
+    };
     let found = match &access {
-        Ok(_) => Ok("there is one".to_owned()),
-        Err(error) if !is_needed && datastore::may_lack_kubernetes(lookup, file)? => {
-            Ok(format!("none, and none is needed: {error}"))
-        }
-        Err(error) => Err(error.to_string()),
+        None => Ok("none, and none is needed".to_owned()),
+        Some(Ok(_)) => Ok("there is one".to_owned()),
+        Some(Err(error)) => Err(error.to_string()),
     };
     steps.take(Step::new("kubernetes: configuration", found))?;
-    if let Ok(access) = &access {
+    let access = access.and_then(Result::ok);
+    if let Some(access) = &access {
         let group = environment::calico_group(lookup)?;
         for step in kubernetes::probe(access, settings, group, chosen == Datastore::Kubernetes).await {
             steps.take(step)?;
         }
     }
     if let Some(config) = typha {
-        let finder = access.ok().filter(|_| is_by_service);
+        let finder = access.filter(|_| is_by_service);
         for step in typha::probe(&config, finder, settings).await {
             steps.take(step)?;
         }

@@ -206,15 +206,20 @@ impl Rounds {
                 Update::Secrets(names) => self.asked = Some(names),
                 Update::Instance(instance) => source.instance = Some(instance),
                 Update::Lost(reason) => {
-                    tracing::error!(
-                        source = source.name,
-                        "out of sync: {reason}; nothing is rendered meanwhile"
-                    );
+                    // Another reason is no other absence.
+                    if source.lost.is_some() {
+                        tracing::info!(source = source.name, "still not in sync: {reason}");
+                    } else {
+                        tracing::error!(
+                            source = source.name,
+                            "out of sync: {reason}; nothing is rendered meanwhile"
+                        );
+                        source.times_lost += 1;
+                        self.metrics.lost(&source.name);
+                    }
                     source.in_sync = false;
                     source.instance = None;
                     source.lost = Some(reason);
-                    source.times_lost += 1;
-                    self.metrics.lost(&source.name);
                 }
                 Update::Problems(problems) => {
                     for problem in problems.iter().filter(|problem| !source.problems.contains(problem)) {

@@ -356,8 +356,11 @@ mod tests {
         assert_eq!((view.revision_of("/stays/x"), view.revision_of("/")), (1, revision));
     }
 
+    /// What was put or removed at a revision.
+    type Batch<'a> = (u64, Vec<(&'a str, Option<&'a str>)>);
+
     /// What is known of each path after some batches, told anew from all that happened.
-    fn told(path: &str, history: &[(u64, Vec<(&str, Option<&str>)>)]) -> u64 {
+    fn told(path: &str, history: &[Batch<'_>]) -> u64 {
         let mut there: BTreeMap<&str, &str> = BTreeMap::new();
         let mut last = 0;
         for (revision, batch) in history {

@@ -69,12 +69,14 @@ impl CalicoConfig {
 }
 
 fn parse(text: &str) -> Result<CalicoConfig, String> {
-    let mut spec = None;
+    let (mut spec, mut is_versioned, mut is_named) = (None, false, false);
     for (key, value) in manifest::read_mapping(text)? {
         match (key.as_str(), value) {
-            ("apiVersion", Value::String(version)) if version == "projectcalico.org/v3" => {}
+            ("apiVersion", Value::String(version)) if version == "projectcalico.org/v3" => {
+                is_versioned = true;
+            }
             ("apiVersion", _) => return Err("apiVersion: not `projectcalico.org/v3`".to_owned()),
-            ("kind", Value::String(kind)) if kind == "CalicoAPIConfig" => {}
+            ("kind", Value::String(kind)) if kind == "CalicoAPIConfig" => is_named = true,
             ("kind", _) => return Err("kind: not `CalicoAPIConfig`".to_owned()),
             ("metadata", _) => {}
             ("spec", Value::Object(map)) => spec = Some(map),
@@ -82,6 +84,12 @@ fn parse(text: &str) -> Result<CalicoConfig, String> {
             ("spec", _) => return Err("spec: no mapping".to_owned()),
             (other, _) => return Err(unknown(other)),
         }
+    }
+    // A file that lost its content says nothing, and must not be taken to mean something.
+    if !is_versioned || !is_named {
+        return Err(
+            "it must begin with `apiVersion: projectcalico.org/v3` and `kind: CalicoAPIConfig`".to_owned()
+        );
     }
     of_spec(spec.unwrap_or_default())
 }
@@ -192,6 +200,8 @@ mod tests {
             ("apiVersion: v1", "projectcalico.org/v3"),
             ("etcdEndpoints: x", "under `spec`"),
             ("spec: [", "YAML"),
+            ("{}", "must begin with"),
+            ("kind: CalicoAPIConfig", "must begin with"),
         ] {
             let error = parse(text).expect_err(told);
             assert!(error.contains(told), "{error}");

@@ -321,8 +321,6 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
         Harm::Garbage(0),
         Harm::Garbage(800),
         Harm::Flip(5),
-        Harm::Flip(200),
-        Harm::Flip(1000),
         Harm::Slow,
     ] {
         wire.harm(harm);
@@ -347,23 +345,20 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
 async fn a_watch_that_falls_silent_is_left() {
     let Some((etcd, mut objects)) = taken(&[]).await else { return };
     let wire = Wire::to(etcd.address()).await;
-    let pace = Pace {
-        silence: Duration::from_millis(500),
-        ask: Duration::from_millis(100),
-        grace: Duration::from_millis(100),
-        ..etcd_pace()
-    };
+    let pace = Pace { silence: Duration::from_secs(2), ask: Duration::from_millis(100), ..etcd_pace() };
     // One that is asked answers, and so is not silent.
     let mut followed = follow_alone(config(wire.address), settings(), pace);
     followed.until_rendered("the start", &objects).await;
-    followed.during(pace.silence * 3).await;
-    assert_eq!(followed.states[0].losses, 0);
+    followed.during(pace.silence * 2).await;
+    assert_eq!(wire.connections(), 1);
     followed.stop().await;
     // This much is enough for everything that is read.
     wire.harm(Harm::Silence(40_000));
     let mut followed = follow_alone(config(wire.address), settings(), pace);
     followed.until_rendered("the start", &objects).await;
+    let deadline = std::time::Instant::now() + crate::follow::AT_MOST;
     while !wire.is_silent() {
+        assert!(std::time::Instant::now() < deadline, "it goes on");
         etcd.put("/calico/ipam/v2/host/worker-1/ipv4/nothing", &"x".repeat(1000)).await;
     }
     objects.push(peer(9));
@@ -424,10 +419,10 @@ async fn values_and_keys_that_are_not_what_they_should_be_harm_nothing_else() {
 async fn more_than_a_message_may_hold_comes_in_several() {
     let Some((etcd, objects)) = taken(&[]).await else { return };
     let mut large = calico("IPPool", "", json!({"cidr": "10.99.0.0/16", "disabled": true}));
-    large["metadata"]["annotations"] = json!({"x": "x".repeat(1_450_000)});
+    large["metadata"]["annotations"] = json!({"x": "x".repeat(50_000)});
     large["apiVersion"] = "projectcalico.org/v3".into();
     let large = large.to_string();
-    // 70 MiB in all.
+    // 2.5 MB in all.
     for number in 0..50 {
         etcd.put(&format!("{OBJECTS}/tiers/{number}"), &large).await;
         etcd.put(&format!("{OBJECTS}/ippools/z-{number}"), &large).await;
@@ -436,7 +431,8 @@ async fn more_than_a_message_may_hold_comes_in_several() {
         calico("IPPool", &format!("z-{number}"), json!({"cidr": "10.99.0.0/16", "disabled": true}))
     });
     let objects: Vec<Value> = objects.into_iter().chain(pools).collect();
-    let mut followed = follow_alone(etcd.config(), settings(), Pace { page: 500, ..etcd_pace() });
+    let mut followed =
+        follow_alone(etcd.config(), settings(), Pace { page: 500, message: 1 << 20, ..etcd_pace() });
     followed.until_rendered("large values", &objects).await;
     followed.stop().await;
 }
@@ -608,15 +604,12 @@ async fn the_program_reads_etcd_and_says_what_keeps_it_from_there() {
 fn what_says_nothing_of_use_is_told_with_its_variable() {
     let bench = Bench::new();
     for (variable, value, told) in [
-        ("DATASTORE_TYPE", "etcdv3", "ETCD_ENDPOINTS=\"\""),
-        ("ETCD_ENDPOINTS", "etcd:2379", "http://HOST:2379"),
-        ("DATASTORE_TYPE", "etcd", "neither `kubernetes` nor `etcdv3`"),
+        ("DATASTORE_TYPE", "etcdv3", "ETCD_ENDPOINTS=\"\": "),
+        ("ETCD_ENDPOINTS", "etcd:2379", "ETCD_ENDPOINTS=\"…\": an endpoint does not begin"),
+        ("DATASTORE_TYPE", "etcd", "DATASTORE_TYPE=\"etcd\": neither `kubernetes` nor `etcdv3`"),
     ] {
         let mut command = bench.command("run --node worker-1");
-        Ran::of(command.env(variable, value))
-            .ends(2)
-            .tells(variable.trim_start_matches("DATASTORE_TYPE"))
-            .tells(told);
+        Ran::of(command.env(variable, value)).ends(2).tells(told);
     }
 }
 

@@ -366,7 +366,6 @@ pub(crate) fn etcd_pace() -> etcd::Pace {
         longest_wait: Duration::from_millis(200),
         grace: Duration::from_secs(30),
         answer: Duration::from_secs(5),
-        ask_behind: Duration::from_millis(5),
         page: 2,
         ..etcd::Pace::default()
     }

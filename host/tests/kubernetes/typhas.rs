@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -136,6 +136,7 @@ pub(crate) struct Wire {
     pub(crate) address: SocketAddr,
     harm: Arc<Mutex<Option<Harm>>>,
     is_silent: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -159,16 +160,19 @@ impl Wire {
         let harm: Arc<Mutex<Option<Harm>>> = Arc::default();
         let (shared, is_silent) = (harm.clone(), Arc::<AtomicBool>::default());
         let silent = is_silent.clone();
+        let connections = Arc::<AtomicUsize>::default();
+        let taken = connections.clone();
         let task = tokio::spawn(async move {
-            let mut connections = JoinSet::new();
+            let mut carried = JoinSet::new();
             loop {
                 let (client, _) = listener.accept().await.unwrap();
+                taken.fetch_add(1, Ordering::Relaxed);
                 // It is done to one connection.
                 let harm = shared.lock().unwrap().take();
-                connections.spawn(carry(client, server, harm, silent.clone()));
+                carried.spawn(carry(client, server, harm, silent.clone()));
             }
         });
-        Self { address, harm, is_silent, task }
+        Self { address, harm, is_silent, connections, task }
     }
 
     /// Does harm to the next connection.
@@ -179,6 +183,11 @@ impl Wire {
     /// Whether a connection has fallen silent.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_done(&self) -> bool {

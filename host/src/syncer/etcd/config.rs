@@ -157,7 +157,7 @@ pub struct Pace {
     pub first_wait: Duration,
     /// The longest wait between attempts; 30 s.
     pub longest_wait: Duration,
-    /// How long a connection may take to be made, TLS included; 10 s.
+    /// How long a connection may take to be made, TLS included; 3 s, so that another member is tried before long.
     pub dial: Duration,
     /// How long an answer may take; 20 s.
     pub answer: Duration,
@@ -165,12 +165,12 @@ pub struct Pace {
     pub grace: Duration,
     /// How often a watch is asked how far it is; 10 s.
     pub ask: Duration,
-    /// The same until it is as far as it was when it began; 100 ms.
-    pub ask_behind: Duration,
     /// How long a watch may say nothing; 30 s.
     pub silence: Duration,
     /// How many keys are read at once; 500.
     pub page: u32,
+    /// The largest message that is taken, in bytes; 64 MiB.
+    pub message: usize,
 }
 
 impl Default for Pace {
@@ -178,13 +178,13 @@ impl Default for Pace {
         Self {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
-            dial: Duration::from_secs(10),
+            dial: Duration::from_secs(3),
             answer: Duration::from_secs(20),
             grace: Duration::from_secs(5),
             ask: Duration::from_secs(10),
-            ask_behind: Duration::from_millis(100),
             silence: Duration::from_secs(30),
             page: 500,
+            message: 64 << 20,
         }
     }
 }

@@ -27,9 +27,6 @@ use super::message::{
 };
 use crate::syncer::dial::{Dialled, dial};
 
-/// The largest message that is taken, in bytes; pages become smaller to fit.
-const MAX_MESSAGE: usize = 64 << 20;
-
 /// How often HTTP/2 asks whether the other side is there, and how long an answer may take.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
@@ -95,7 +92,7 @@ impl Connection {
         });
         let channel = tokio::time::timeout(pace.dial, endpoint.connect_with_connector(connector)).await;
         let channel = channel.map_err(|_| late(pace.dial))?.map_err(|error| broken(&error))?;
-        let grpc = Grpc::new(channel).max_decoding_message_size(MAX_MESSAGE);
+        let grpc = Grpc::new(channel).max_decoding_message_size(pace.message);
         Ok(Self { grpc, token: None, peer, answer: pace.answer, doubt, has_answered: false })
     }
 

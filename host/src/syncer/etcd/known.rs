@@ -3,7 +3,6 @@
 use bytes::Bytes;
 
 use super::failure::Failure;
-use super::history::History;
 use super::message::{KeyValue, RangeRequest, WatchCreate, WatchResponse};
 use crate::syncer::mirror::Board;
 
@@ -22,21 +21,22 @@ pub(super) fn range(folder: &str) -> RangeRequest {
 }
 
 /// The folders that are followed.
+#[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) folders: &'a [String],
-    pub(super) history: &'a mut History,
     pub(super) board: &'a Board,
 }
 
 impl Known<'_> {
-    /// A watch for each folder, from where it is known.
-    pub(super) fn watches(&self) -> impl Iterator<Item = WatchCreate> {
-        self.folders.iter().enumerate().map(|(at, folder)| {
+    /// A watch for each folder, of which all is known up to this revision. It begins there once more: a server says
+    /// nothing of a watch that would begin in the future.
+    pub(super) fn watches(&self, reached: i64) -> impl Iterator<Item = WatchCreate> {
+        self.folders.iter().enumerate().map(move |(at, folder)| {
             let RangeRequest { key, range_end, .. } = range(folder);
             WatchCreate {
                 key,
                 range_end,
-                start_revision: self.history.from(at),
+                start_revision: reached,
                 progress_notify: true,
                 watch_id: id(at),
                 fragment: true,
@@ -44,38 +44,29 @@ impl Known<'_> {
         })
     }
 
-    /// Takes an answer; the revision that all watches have reached, if it says so.
-    pub(super) fn take(&mut self, answer: WatchResponse) -> Result<Option<i64>, Failure> {
+    /// Takes an answer.
+    ///
+    /// # Errors
+    /// The watch cannot go on, or the answer is none to what was asked.
+    pub(super) fn take(&self, answer: WatchResponse) -> Result<(), Failure> {
         if answer.canceled {
             return Err(match answer.compact_revision > 0 {
                 true => Failure::Compacted,
                 false => Failure::told(&answer.cancel_reason).at("a watch was ended"),
             });
         }
-        let Some(header) = answer.header else {
-            return Err(Failure::Other("an answer of a watch does not say of when it is".to_owned()));
-        };
-        self.history.saw(&header);
-        if answer.created {
-            return Ok(None);
-        }
-        let folder = (0..self.folders.len()).find(|at| id(*at) == answer.watch_id);
-        let Some(at) = folder else {
-            let all = answer.watch_id == -1 && answer.events.is_empty();
-            return match all {
-                true => Ok(Some(header.revision)),
-                false => Err(Failure::Other("an answer of a watch that was not asked for".to_owned())),
-            };
-        };
-        let reached = match answer.events.last() {
-            None => Some(header.revision),
-            Some(event) => event.kv.as_ref().map(|pair| pair.mod_revision),
+        let Some(at) = (0..self.folders.len()).find(|at| id(*at) == answer.watch_id) else {
+            // So it says how far all of them are.
+            if answer.watch_id == -1 && answer.events.is_empty() && !answer.created {
+                return Ok(());
+            }
+            return Err(strange());
         };
         if !answer.events.is_empty() {
             let mut state = self.board.state();
             for event in &answer.events {
                 let Some(pair) = event.kv.as_ref().filter(|pair| within(&self.folders[at], pair)) else {
-                    continue;
+                    return Err(strange());
                 };
                 match event.r#type {
                     0 => state.mirror.set(&pair.key, &pair.value),
@@ -86,12 +77,15 @@ impl Known<'_> {
             drop(state);
             self.board.changed();
         }
-        // What comes in parts is known with the last of them.
-        if let Some(reached) = reached.filter(|_| !answer.fragment) {
-            self.history.knows(at, reached);
-        }
-        Ok(None)
+        Ok(())
     }
+}
+
+/// Whoever numbers watches in another way than it is asked to would have changes taken for others.
+fn strange() -> Failure {
+    Failure::Other(
+        "an answer of a watch that was not asked for: an endpoint must be a member of etcd, and no proxy of its own".to_owned(),
+    )
 }
 
 /// The number of a folder's watch: none has 0, by which servers choose one themselves.
@@ -108,54 +102,45 @@ pub(super) fn within(folder: &str, pair: &KeyValue) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use super::super::message::{Event, Header};
+    use super::super::message::Event;
     use super::*;
     use crate::engine::Settings;
     use crate::syncer::mirror::{Mirror, folders};
 
-    const HEADER: Header = Header { cluster_id: 1, revision: 20, raft_term: 2 };
-
     /// The folder of the peers, and a peer in it.
     const PEERS: usize = 1;
     const PEER: &str = "/calico/resources/v3/projectcalico.org/bgppeers/tor";
+    const NODE: &str = "/calico/resources/v3/projectcalico.org/nodes/tor";
     const VALUE: &str = r#"{"spec":{"peerIP":"10.0.0.1","asNumber":65000}}"#;
 
-    fn event(r#type: i32, key: &'static str, mod_revision: i64) -> Event {
+    fn event(r#type: i32, key: &'static str) -> Event {
         let (key, value) = (Bytes::from(key), Bytes::from(VALUE));
-        Event { r#type, kv: Some(KeyValue { key, mod_revision, value }) }
+        Event { r#type, kv: Some(KeyValue { key, value }) }
     }
 
     fn answer(events: Vec<Event>) -> WatchResponse {
-        WatchResponse { header: Some(HEADER), watch_id: id(PEERS), events, ..WatchResponse::default() }
+        WatchResponse { watch_id: id(PEERS), events, ..WatchResponse::default() }
     }
 
-    /// What an answer brings to folders that are known at revision 10: the revision that all have reached, the one from
-    /// which the peers' folder is followed, and how many updates there are to tell.
-    fn taken(answer: WatchResponse) -> Result<(Option<i64>, i64, usize), Failure> {
+    /// How many updates there are to tell after an answer.
+    fn taken(answer: WatchResponse) -> Result<usize, Failure> {
         let settings = Settings::new("one".parse().expect("a name"));
         let folders = folders(&settings);
-        let mut history = History::new(folders.len());
-        history.read_at(Header { revision: 10, ..HEADER });
         let board = Board::new(Mirror::new("etcd", &settings), Duration::ZERO);
-        let mut known = Known { folders: &folders, history: &mut history, board: &board };
-        assert!(known.watches().all(|watch| watch.start_revision == 10 && watch.key.ends_with(b"/")));
-        let all = known.take(answer)?;
-        Ok((all, history.from(PEERS), board.state().mirror.take().len()))
+        let known = Known { folders: &folders, board: &board };
+        assert!(known.watches(10).all(|watch| watch.start_revision == 10 && watch.key.ends_with(b"/")));
+        known.take(answer)?;
+        Ok(board.state().mirror.take().len())
     }
 
     #[test]
-    fn an_answer_is_known_when_all_of_it_is() {
-        let peer = || vec![event(0, PEER, 12)];
-        assert_eq!(taken(answer(peer())), Ok((None, 12, 1)));
-        assert_eq!(taken(WatchResponse { fragment: true, ..answer(peer()) }), Ok((None, 10, 1)));
-        assert_eq!(taken(answer(vec![event(0, PEER, 12), event(1, PEER, 13)])), Ok((None, 13, 0)));
-        // A folder where nothing happens.
-        assert_eq!(taken(answer(Vec::new())), Ok((None, 20, 0)));
-        assert_eq!(taken(WatchResponse { created: true, ..answer(Vec::new()) }), Ok((None, 10, 0)));
-        assert_eq!(taken(WatchResponse { watch_id: -1, ..answer(Vec::new()) }), Ok((Some(20), 10, 0)));
-        // A key of another folder.
-        let other = "/calico/resources/v3/projectcalico.org/nodes/tor";
-        assert_eq!(taken(answer(vec![event(0, other, 12)])), Ok((None, 12, 0)));
+    fn an_answer_brings_what_happened() {
+        assert_eq!(taken(answer(vec![event(0, PEER)])), Ok(1));
+        assert_eq!(taken(answer(vec![event(0, PEER), event(1, PEER)])), Ok(0));
+        // A folder where nothing happens, a watch that has begun, and how far all are.
+        assert_eq!(taken(answer(Vec::new())), Ok(0));
+        assert_eq!(taken(WatchResponse { created: true, ..answer(Vec::new()) }), Ok(0));
+        assert_eq!(taken(WatchResponse { watch_id: -1, ..answer(Vec::new()) }), Ok(0));
     }
 
     #[test]
@@ -164,9 +149,11 @@ mod tests {
         for (answer, told) in [
             (of(0, Vec::new()), "not asked for"),
             (of(99, Vec::new()), "not asked for"),
-            (of(-1, vec![event(0, PEER, 12)]), "not asked for"),
-            (of(id(PEERS), vec![event(7, PEER, 12)]), "unknown type 7"),
-            (WatchResponse { header: None, ..answer(Vec::new()) }, "of when it is"),
+            (of(-1, vec![event(0, PEER)]), "not asked for"),
+            (WatchResponse { created: true, ..of(0, Vec::new()) }, "not asked for"),
+            // A key of another folder.
+            (of(id(PEERS), vec![event(0, NODE)]), "no proxy"),
+            (of(id(PEERS), vec![event(7, PEER)]), "unknown type 7"),
             (
                 WatchResponse {
                     canceled: true,

@@ -2,15 +2,11 @@
 
 use bytes::Bytes;
 
-/// Who answered, and when.
+/// Of when an answer is.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(super) struct Header {
-    #[prost(uint64, tag = "1")]
-    pub(super) cluster_id: u64,
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
-    #[prost(uint64, tag = "4")]
-    pub(super) raft_term: u64,
 }
 
 /// A key and its value.
@@ -18,8 +14,6 @@ pub(super) struct Header {
 pub(super) struct KeyValue {
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) key: Bytes,
-    #[prost(int64, tag = "3")]
-    pub(super) mod_revision: i64,
     #[prost(bytes = "bytes", tag = "5")]
     pub(super) value: Bytes,
 }
@@ -95,11 +89,9 @@ pub(super) struct WatchCreate {
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(super) struct WatchProgress {}
 
-/// What a watch says.
+/// What a watch says. One that is large comes in parts, each of which counts for itself.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct WatchResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(super) header: Option<Header>,
     /// Which one; -1 for all.
     #[prost(int64, tag = "2")]
     pub(super) watch_id: i64,
@@ -112,9 +104,6 @@ pub(super) struct WatchResponse {
     pub(super) compact_revision: i64,
     #[prost(string, tag = "6")]
     pub(super) cancel_reason: String,
-    /// Whether the answer goes on in the next one.
-    #[prost(bool, tag = "7")]
-    pub(super) fragment: bool,
     #[prost(message, repeated, tag = "11")]
     pub(super) events: Vec<Event>,
 }

@@ -9,7 +9,7 @@ use super::config::Pace;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::known::{Known, range, within};
-use super::message::{Asked, Header, KeyValue, RangeRequest, WatchProgress, WatchRequest};
+use super::message::{Asked, KeyValue, RangeRequest, WatchProgress, WatchRequest};
 
 /// A conversation with a member.
 pub(super) struct Session<'a> {
@@ -25,56 +25,43 @@ pub(super) struct Session<'a> {
 impl Session<'_> {
     /// Follows the folders until it cannot go on, and says why.
     pub(super) async fn follow(&mut self) -> Result<Infallible, Failure> {
-        let mut now = self.now().await?;
-        self.known.board.follows(self.instance.to_owned());
-        let mut has_listed = false;
-        match self.known.history.objection(&now) {
-            Some(reason) => {
-                self.list(now, reason).await?;
-                has_listed = true;
+        let reached = self.list().await?;
+        match self.watch(reached).await {
+            // Once is enough: a server that forgets faster than it tells is no better at the next try.
+            Err(Failure::Compacted) => {
+                tracing::info!("etcd at {}: what happened meanwhile is no longer known there", self.instance);
+                let reached = self.list().await?;
+                self.watch(reached).await
             }
-            None => tracing::info!("etcd at {}: goes on where it was", self.instance),
-        }
-        loop {
-            match self.watch(now.revision).await {
-                // Once is enough: a server that forgets faster than it tells is no better at the next try.
-                Err(Failure::Compacted) if !has_listed => {
-                    now = self.now().await?;
-                    self.list(now, "what happened meanwhile is no longer known there").await?;
-                    has_listed = true;
-                }
-                Err(other) => return Err(other),
-                Ok(never) => match never {},
-            }
+            other => other,
         }
     }
 
     /// Where the cluster is: at least at all that anybody was ever told of.
-    async fn now(&mut self) -> Result<Header, Failure> {
+    async fn now(&mut self) -> Result<i64, Failure> {
         let folder = &self.known.folders[0];
         let request = RangeRequest { limit: 1, keys_only: true, ..range(folder) };
         let answer = self.connection.range(request).await.map_err(|failure| reading(folder, failure))?;
-        let header = answer.header.filter(|header| header.revision > 0);
-        header.ok_or_else(|| Failure::Other("the answer does not say of when it is".to_owned()))
+        let revision = answer.header.map(|header| header.revision).filter(|revision| *revision > 0);
+        revision.ok_or_else(|| Failure::Other("the answer does not say of when it is".to_owned()))
     }
 
-    /// Reads all folders as they were at one revision.
-    async fn list(&mut self, now: Header, reason: &str) -> Result<(), Failure> {
-        tracing::info!("etcd at {}: everything is read: {reason}", self.instance);
-        self.known.history.forget();
-        self.known.board.state().mirror.begins();
-        self.known.board.fail_later(format!("{}: not all has been read yet", self.instance));
-        let folders = self.known.folders;
+    /// Reads all folders as they were at one revision, and says which.
+    async fn list(&mut self) -> Result<i64, Failure> {
+        let now = self.now().await?;
+        let Known { folders, board } = self.known;
+        board.follows(self.instance.to_owned());
+        board.state().mirror.begins();
+        board.fail_later(format!("{}: not all has been read yet", self.instance));
         for folder in folders {
-            self.list_folder(folder, now.revision).await.map_err(|failure| reading(folder, failure))?;
+            self.list_folder(folder, now).await.map_err(|failure| reading(folder, failure))?;
         }
-        self.known.history.read_at(now);
-        let mut state = self.known.board.state();
+        let mut state = board.state();
         state.mirror.is_complete();
         self.was_in_sync |= state.settle();
         drop(state);
-        self.known.board.changed();
-        Ok(())
+        board.changed();
+        Ok(now)
     }
 
     async fn list_folder(&mut self, folder: &str, revision: i64) -> Result<(), Failure> {
@@ -103,15 +90,14 @@ impl Session<'_> {
         }
     }
 
-    /// Watches all folders from where they are known; they are current at this revision.
-    async fn watch(&mut self, current: i64) -> Result<Infallible, Failure> {
+    /// Watches all folders, which are known up to this revision.
+    async fn watch(&mut self, reached: i64) -> Result<Infallible, Failure> {
         let (ask, asked) = mpsc::channel(self.known.folders.len() + 1);
-        for create in self.known.watches() {
+        for create in self.known.watches(reached) {
             // There is room for all of them.
             let _ = ask.try_send(WatchRequest { asked: Some(Asked::Create(create)) });
         }
         let mut stream = self.connection.watch(asked).await.map_err(|failure| failure.at("watching"))?;
-        let mut is_behind = !self.known.board.state().mirror.is_in_sync();
         let mut silent_at = Instant::now() + self.pace.silence;
         let mut next = Instant::now();
         loop {
@@ -122,20 +108,12 @@ impl Session<'_> {
                         return Err(Failure::Other("the server has ended the watch".to_owned()));
                     };
                     silent_at = Instant::now() + self.pace.silence;
-                    let all_at = self.known.take(answer)?;
-                    if is_behind && all_at.is_some_and(|revision| revision >= current) {
-                        is_behind = false;
-                        let mut state = self.known.board.state();
-                        state.mirror.is_current();
-                        self.was_in_sync |= state.settle();
-                        drop(state);
-                        self.known.board.changed();
-                    }
+                    self.known.take(answer)?;
                 }
                 () = tokio::time::sleep_until(next) => {
                     // One that takes no questions is silent soon.
                     let _ = ask.try_send(WatchRequest { asked: Some(Asked::Progress(WatchProgress {})) });
-                    next = Instant::now() + if is_behind { self.pace.ask_behind } else { self.pace.ask };
+                    next = Instant::now() + self.pace.ask;
                 }
                 () = tokio::time::sleep_until(silent_at) => {
                     return Err(Failure::Other(format!(

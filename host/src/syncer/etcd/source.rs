@@ -5,7 +5,6 @@ use std::pin::Pin;
 
 use super::config::{Config, Endpoint, Pace};
 use super::connection::Connection;
-use super::history::History;
 use super::known::Known;
 use super::session::Session;
 use crate::engine::Settings;
@@ -66,14 +65,13 @@ struct Client<'a> {
 impl Client<'_> {
     async fn follow(&self) {
         let endpoints = &self.config.endpoints;
-        let mut history = History::new(self.folders.len());
         let mut backoff = Backoff::default();
         // The nodes of a cluster do not begin all with the same member.
         let mut place = (chance() * endpoints.all().len() as f64) as usize;
         loop {
             let endpoint = endpoints.at(place);
             place = place.wrapping_add(1);
-            let (reason, was_in_sync) = self.connect(endpoint, &mut history).await;
+            let (reason, was_in_sync) = self.connect(endpoint).await;
             // What a server says of itself can be anything, and of any length.
             let reason = tame(&format!("{endpoint}: {reason}"), MAX_REASON);
             self.board.state().mirror.is_stale();
@@ -88,7 +86,7 @@ impl Client<'_> {
     }
 
     /// Connects and takes what comes until the connection ends: why it does, and whether it ever was in sync.
-    async fn connect(&self, endpoint: &Endpoint, history: &mut History) -> (String, bool) {
+    async fn connect(&self, endpoint: &Endpoint) -> (String, bool) {
         let connection = match Connection::open(self.config, endpoint, self.pace).await {
             Ok(connection) => connection,
             Err(failure) => return (failure.to_string(), false),
@@ -97,7 +95,7 @@ impl Client<'_> {
         let mut session = Session {
             connection,
             instance: &instance,
-            known: Known { folders: self.folders, history, board: self.board },
+            known: Known { folders: self.folders, board: self.board },
             pace: self.pace,
             was_in_sync: false,
         };

@@ -159,11 +159,6 @@ impl Mirror {
             .map(|(key, _)| key.clone())
             .collect();
         old.iter().for_each(|key| self.remove(key));
-        self.is_current();
-    }
-
-    /// Every change of what was told has been told too.
-    pub(super) fn is_current(&mut self) {
         (self.in_sync, self.was_in_sync) = (true, true);
     }
 
