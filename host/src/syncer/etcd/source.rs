@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use tokio::time::Instant;
+
 use super::config::{Config, Endpoint, Pace};
 use super::connection::Connection;
 use super::known::Known;
@@ -71,11 +73,13 @@ impl Client<'_> {
         loop {
             let endpoint = endpoints.at(place);
             place = place.wrapping_add(1);
+            let begun = Instant::now();
             let (reason, was_in_sync) = self.connect(endpoint).await;
             // What a server says of itself can be anything, and of any length.
             let reason = tame(&format!("{endpoint}: {reason}"), MAX_REASON);
             self.board.state().mirror.is_stale();
-            if was_in_sync {
+            // Each connection reads everything, so one that ends soon after that is no success.
+            if was_in_sync && begun.elapsed() >= self.pace.longest_wait {
                 backoff.succeeded();
             }
             tracing::info!("etcd at {reason}");
