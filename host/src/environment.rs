@@ -97,6 +97,14 @@ pub fn names_kubernetes(lookup: Lookup<'_>) -> bool {
     named("KUBECONFIG") || named("KUBERNETES_SERVICE_HOST")
 }
 
+/// A variable about etcd, with its prefix and without.
+macro_rules! etcds {
+    ($field:literal) => {
+        [concat!("CALICO_ETCD_", $field), concat!("ETCD_", $field)]
+    };
+}
+use etcds;
+
 /// Where Calico's objects are: as `DATASTORE_TYPE` says; else in etcd if `ETCD_ENDPOINTS` names any, else in Kubernetes.
 /// Each variable counts first with the prefix `CALICO_`.
 ///
@@ -108,15 +116,12 @@ pub fn store(lookup: Lookup<'_>) -> Result<Store, EnvironmentError> {
         "etcdv3" => Ok(Store::Etcd),
         _ => Err(ValueError::new("neither `kubernetes` nor `etcdv3`; Kubernetes is meant if it is unset")),
     };
-    for variable in ["CALICO_DATASTORE_TYPE", "DATASTORE_TYPE"] {
-        if let Some(store) = value(lookup, variable, parse)? {
-            return Ok(store);
-        }
+    if let Some(found) = first(lookup, ["CALICO_DATASTORE_TYPE", "DATASTORE_TYPE"]) {
+        return parsed(found, parse);
     }
-    let is_set = |variable| text(lookup, variable).is_some();
-    match is_set("CALICO_ETCD_ENDPOINTS") || is_set("ETCD_ENDPOINTS") {
-        true => Ok(Store::Etcd),
-        false => Ok(Store::Kubernetes),
+    match first(lookup, etcds!("ENDPOINTS")) {
+        Some(_) => Ok(Store::Etcd),
+        None => Ok(Store::Kubernetes),
     }
 }
 
@@ -127,27 +132,23 @@ macro_rules! typhas {
     };
 }
 
-/// The first of some variables that says something: `none` says nothing, as an empty text does.
-fn first_of(lookup: Lookup<'_>, variables: [&'static str; 3]) -> Option<Found> {
-    let says = |variable| text(lookup, variable).filter(|text| text != "none");
-    variables.into_iter().find_map(|variable| Some((variable, says(variable)?)))
-}
-
 /// How Typha is spoken to, if the environment says that there is one: by its address or by its Service in Kubernetes.
-/// Each variable is looked for with the prefixes `CONFD_`, `FELIX_` and `CALICO_`, in this order.
+/// Each variable is looked for with the prefixes `CONFD_`, `FELIX_` and `CALICO_`, in this order; `none` says nothing, as an
+/// empty text does.
 ///
 /// # Errors
 /// The first variable whose value cannot be used, or that is missing beside the others.
 pub fn typha(lookup: Lookup<'_>) -> Result<Option<typha::Config>, EnvironmentError> {
+    let lookup: Lookup<'_> = &|variable| lookup(variable).filter(|text| text != "none");
     let address = |text: &str| match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
         Some(_) => Ok(typha::At::Address(text.to_owned())),
         None => Err(ValueError::new("not a host and a port as `10.0.0.1:5473`")),
     };
-    let at = match first_of(lookup, typhas!("ADDR")) {
+    let at = match first(lookup, typhas!("ADDR")) {
         Some(found) => parsed(found, address)?,
-        None => match first_of(lookup, typhas!("K8SSERVICENAME")) {
+        None => match first(lookup, typhas!("K8SSERVICENAME")) {
             Some(service) => {
-                let namespace = first_of(lookup, typhas!("K8SNAMESPACE"));
+                let namespace = first(lookup, typhas!("K8SNAMESPACE"));
                 let namespace = namespace.unwrap_or(("FELIX_TYPHAK8SNAMESPACE", "kube-system".to_owned()));
                 typha::At::Service {
                     namespace: parsed(namespace, str::parse)?,
@@ -164,7 +165,7 @@ pub fn typha(lookup: Lookup<'_>) -> Result<Option<typha::Config>, EnvironmentErr
             .ok_or_else(|| ValueError::new("not a number of seconds, greater than 0 and of a day at most"))
     };
     let seconds =
-        |variables, usual| first_of(lookup, variables).map_or(Ok(usual), |found| parsed(found, duration));
+        |variables, usual| first(lookup, variables).map_or(Ok(usual), |found| parsed(found, duration));
     let usual = typha::Config::new(at);
     Ok(Some(typha::Config {
         tls: typha_tls(lookup)?,
@@ -177,9 +178,9 @@ pub fn typha(lookup: Lookup<'_>) -> Result<Option<typha::Config>, EnvironmentErr
 /// TLS as soon as anything of it is said; then all of it must be.
 fn typha_tls(lookup: Lookup<'_>) -> Result<Option<typha::Tls>, EnvironmentError> {
     let files = [typhas!("CAFILE"), typhas!("CERTFILE"), typhas!("KEYFILE")];
-    let found = files.map(|variables| first_of(lookup, variables));
-    let common = first_of(lookup, typhas!("CN"));
-    let uri = first_of(lookup, typhas!("URISAN"));
+    let found = files.map(|variables| first(lookup, variables));
+    let common = first(lookup, typhas!("CN"));
+    let uri = first(lookup, typhas!("URISAN"));
     let set: Vec<&'static str> =
         found.iter().chain([&common, &uri]).flatten().map(|(variable, _)| *variable).collect();
     let Some(cause) = set.first() else { return Ok(None) };
@@ -228,6 +229,11 @@ type Found = (&'static str, String);
 /// A variable's text; an empty one is none.
 fn text(lookup: Lookup<'_>, variable: &str) -> Option<String> {
     lookup(variable).filter(|text| !text.is_empty())
+}
+
+/// The first of some variables that has a text.
+fn first<const N: usize>(lookup: Lookup<'_>, variables: [&'static str; N]) -> Option<Found> {
+    variables.into_iter().find_map(|variable| Some((variable, text(lookup, variable)?)))
 }
 
 /// What the text of a variable means.

@@ -13,20 +13,6 @@ use tailorbird::resources::{
 };
 use tailorbird::types::{AsNumber, Community, Family, Name, Prefix, Priority};
 
-fn rule(action: Action) -> Rule {
-    Rule {
-        action,
-        cidr: None,
-        source: None,
-        interface: None,
-        community: None,
-        as_path_prefix: Vec::new(),
-        priority: None,
-        peer_type: None,
-        operations: Vec::new(),
-    }
-}
-
 fn filter(name: &str, v4: FilterRules, v6: FilterRules) -> BgpFilter {
     BgpFilter { name: name.parse().expect("a name"), v4, v6, json: "{}".into() }
 }
@@ -64,10 +50,10 @@ fn examples() -> Vec<(Family, Rule, &'static str)> {
     use Action::{Accept, Reject};
     use Family::{V4, V6};
     use MatchOperator::{Equal, In, NotEqual, NotIn};
-    let net = |operator, text, length| Rule { cidr: cidr(operator, text, length), ..rule(Accept) };
+    let net = |operator, text, length| Rule { cidr: cidr(operator, text, length), ..Rule::new(Accept) };
     vec![
-        (V4, rule(Accept), "accept;"),
-        (V6, rule(Reject), "reject;"),
+        (V4, Rule::new(Accept), "accept;"),
+        (V6, Rule::new(Reject), "reject;"),
         (V4, net(In, "10.1.0.0/16", None), "if ((net ~ 10.1.0.0/16)) then { accept; }"),
         (V4, net(NotIn, "10.1.0.0/16", None), "if ((net !~ 10.1.0.0/16)) then { accept; }"),
         (V6, net(Equal, "fd00:0::0/64", None), "if ((net = fd00:0::0/64)) then { accept; }"),
@@ -112,37 +98,37 @@ fn examples() -> Vec<(Family, Rule, &'static str)> {
         (V4, net(NotEqual, "10.1.0.0/16", Some((None, None))), "if ((net != 10.1.0.0/16)) then { accept; }"),
         (
             V4,
-            Rule { source: Some(RuleSource::RemotePeers), ..rule(Reject) },
+            Rule { source: Some(RuleSource::RemotePeers), ..Rule::new(Reject) },
             "if (((defined(source))&&(source ~ [ RTS_BGP ]))) then { reject; }",
         ),
         (
             V6,
-            Rule { interface: Some("wlan*".parse().expect("a pattern")), ..rule(Accept) },
+            Rule { interface: Some("wlan*".parse().expect("a pattern")), ..Rule::new(Accept) },
             "if (((defined(ifname))&&(ifname ~ \"wlan*\"))) then { accept; }",
         ),
         (
             V4,
-            Rule { community: Some(community("65010:7")), ..rule(Accept) },
+            Rule { community: Some(community("65010:7")), ..Rule::new(Accept) },
             "if (((65010, 7) ~ bgp_community)) then { accept; }",
         ),
         (
             V4,
-            Rule { community: Some(community("4294967295:0:7")), ..rule(Accept) },
+            Rule { community: Some(community("4294967295:0:7")), ..Rule::new(Accept) },
             "if (((4294967295, 0, 7) ~ bgp_large_community)) then { accept; }",
         ),
         (
             V6,
-            Rule { as_path_prefix: vec![asn(4_294_967_295), asn(1)], ..rule(Accept) },
+            Rule { as_path_prefix: vec![asn(4_294_967_295), asn(1)], ..Rule::new(Accept) },
             "if ((bgp_path ~ [= 4294967295 1 * =])) then { accept; }",
         ),
         (
             V4,
-            Rule { priority: Some(priority(1)), ..rule(Reject) },
+            Rule { priority: Some(priority(1)), ..Rule::new(Reject) },
             "if ((defined(bgp_local_pref)&&(bgp_local_pref = 2147483646))) then { reject; }",
         ),
         (
             V4,
-            Rule { peer_type: Some(PeerType::External), ..rule(Accept) },
+            Rule { peer_type: Some(PeerType::External), ..Rule::new(Accept) },
             "if (!is_same_as) then { accept; }",
         ),
         (
@@ -155,7 +141,7 @@ fn examples() -> Vec<(Family, Rule, &'static str)> {
                     Operation::AddCommunity(community("1:2")),
                     Operation::SetPriority(priority(512)),
                 ],
-                ..rule(Accept)
+                ..Rule::new(Accept)
             },
             "bgp_path.prepend(65011); bgp_path.prepend(65010); bgp_large_community.add((1, 2, 3)); \
              bgp_local_pref = 2147483135; bgp_community.add((1, 2)); bgp_local_pref = 2147483135; accept;",
@@ -207,7 +193,8 @@ fn a_prefix_condition_that_no_route_decides_is_resolved() {
     ];
     for (family, operator, text, length, always, why) in cases {
         let condition = cidr(operator, text, Some(length));
-        let (lines, warnings) = compiled(family, Rule { cidr: condition.clone(), ..rule(Action::Accept) });
+        let (lines, warnings) =
+            compiled(family, Rule { cidr: condition.clone(), ..Rule::new(Action::Accept) });
         assert_eq!(lines, if always { vec!["accept;"] } else { vec![] }, "{operator:?} {text} {length:?}");
         let [warning] = &warnings[..] else { panic!("{warnings:?}") };
         assert_eq!(warning.field, format!("spec.importV{}[0]", family.digit()));
@@ -219,7 +206,7 @@ fn a_prefix_condition_that_no_route_decides_is_resolved() {
             cidr: condition,
             source: Some(RuleSource::RemotePeers),
             peer_type: Some(PeerType::Internal),
-            ..rule(Action::Reject)
+            ..Rule::new(Action::Reject)
         };
         let statement =
             "if (is_same_as) then { if (((defined(source))&&(source ~ [ RTS_BGP ]))) then { reject; } }";
@@ -232,13 +219,13 @@ fn the_signature_is_that_of_the_functions() {
     let never = Rule {
         cidr: cidr(MatchOperator::In, "10.0.0.0/28", Some((None, Some(4)))),
         peer_type: Some(PeerType::External),
-        ..rule(Action::Accept)
+        ..Rule::new(Action::Accept)
     };
     let v4 = FilterRules {
         import: vec![never.clone()],
-        export: vec![rule(Action::Reject), never, rule(Action::Accept)],
+        export: vec![Rule::new(Action::Reject), never, Rule::new(Action::Accept)],
     };
-    let v6 = FilterRules { import: vec![], export: vec![rule(Action::Reject)] };
+    let v6 = FilterRules { import: vec![], export: vec![Rule::new(Action::Reject)] };
     let filter = filter("My_filter.1", v4, v6);
 
     let four = compile(&filter, Family::V4);
@@ -268,7 +255,7 @@ fn the_signature_is_that_of_the_functions() {
 #[test]
 fn symbols_are_at_most_64_characters() {
     let symbol = |name: &str| {
-        let rules = FilterRules { import: vec![], export: vec![rule(Action::Accept)] };
+        let rules = FilterRules { import: vec![], export: vec![Rule::new(Action::Accept)] };
         signature(&filter(name, FilterRules::default(), rules), Family::V6)
             .export
             .expect("export")
@@ -445,8 +432,10 @@ fn bird_accepts_every_kind_of_rule() {
         rules.import.push(rule.clone());
         rules.export.insert(0, rule);
     }
-    let never =
-        Rule { cidr: cidr(MatchOperator::In, "10.0.0.0/28", Some((None, Some(4)))), ..rule(Action::Accept) };
+    let never = Rule {
+        cidr: cidr(MatchOperator::In, "10.0.0.0/28", Some((None, Some(4)))),
+        ..Rule::new(Action::Accept)
+    };
     let nothing = FilterRules { import: vec![never], export: vec![] };
     accepted_by_bird(&[
         filter("every-kind", v4.clone(), v6.clone()),

@@ -123,18 +123,8 @@ impl Rounds {
         now: Instant,
     ) -> Self {
         let Outputs { board, metrics, secrets, log, notices } = outputs;
-        let sources = sources
-            .into_iter()
-            .map(|name| SourceStatus {
-                name,
-                instance: None,
-                in_sync: false,
-                lost: None,
-                times_lost: 0,
-                problems: Vec::new(),
-                updates: 0,
-            })
-            .collect();
+        let sources =
+            sources.into_iter().map(|name| SourceStatus { name, ..SourceStatus::default() }).collect();
         let node = pipeline.engine().settings().node.to_string();
         // Nodes begin at different places in the same sequence.
         let random = node.bytes().fold(0x9e37_79b9_7f4a_7c15, |seed: u64, byte| {

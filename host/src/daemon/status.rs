@@ -35,7 +35,7 @@ pub struct Status {
 }
 
 /// A source of objects.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SourceStatus {
     /// The name.
     pub name: String,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{EnvironmentError, Found, Lookup, text};
+use super::{EnvironmentError, Found, Lookup, etcds, first};
 use crate::syncer::Pem;
 use crate::syncer::etcd::{Config, Endpoints, Identity, Tls, User};
 
@@ -19,22 +19,13 @@ pub(crate) struct Said {
     pub(crate) texts: [Option<Found>; 3],
 }
 
-/// A variable about etcd, with its prefix and without.
-macro_rules! etcds {
-    ($field:literal) => {
-        [concat!("CALICO_ETCD_", $field), concat!("ETCD_", $field)]
-    };
-}
-
 /// How etcd is spoken to. Each variable counts first with the prefix `CALICO_`. A user name without a password, or a
 /// password without one, says nothing.
 ///
 /// # Errors
 /// Variables that cannot be used, or not together.
 pub fn etcd(lookup: Lookup<'_>) -> Result<Config, EnvironmentError> {
-    let first = |variables: [&'static str; 2]| {
-        variables.into_iter().find_map(|variable| Some((variable, text(lookup, variable)?)))
-    };
+    let first = |variables| first(lookup, variables);
     let said = Said {
         endpoints: first(etcds!("ENDPOINTS")),
         discovery: first(etcds!("DISCOVERY_SRV")),

@@ -85,6 +85,23 @@ pub struct Rule {
     pub operations: Vec<Operation>,
 }
 
+impl Rule {
+    /// A rule without a condition and without a change: every route matches.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            cidr: None,
+            source: None,
+            interface: None,
+            community: None,
+            as_path_prefix: Vec::new(),
+            priority: None,
+            peer_type: None,
+            operations: Vec::new(),
+        }
+    }
+}
+
 /// The rules of one family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterRules {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::extensions::GeneralName;
@@ -65,6 +66,18 @@ impl Pem {
             Ok(certificates) => Ok(certificates),
             Err(error) => Err(format!("{self}: cannot be read: {error}")),
         }
+    }
+
+    /// The certificates as authorities to trust.
+    ///
+    /// # Errors
+    /// As [`Pem::certificates`], or one is of no use for that.
+    pub(super) fn roots(&self) -> Result<RootCertStore, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in self.certificates()? {
+            roots.add(certificate).map_err(|error| format!("{self}: {error}"))?;
+        }
+        Ok(roots)
     }
 
     /// The key.

@@ -109,7 +109,7 @@ async fn what_happened_while_nobody_could_be_asked_is_told() {
     followed.until_rendered("the start", &objects).await;
     followed.first_told();
     let mut wire = Some(wire);
-    // The last peer is replaced by another one; without the history of that everything is read again.
+    // The last peer is replaced by another one; of some of it the history is lost.
     for (number, is_compacted) in [(5, false), (6, true), (7, false), (8, true)] {
         drop(wire.take());
         if number > 5 {

@@ -145,8 +145,8 @@ impl<'a> Turns<'a> {
                 peer.max_restart_time = Some(Seconds(other));
             }
             (Kind::Filter, Resource::BgpFilter(filter)) => {
-                filter.v4.export.insert(0, reject_all());
-                filter.v6.export.insert(0, reject_all());
+                filter.v4.export.insert(0, Rule::new(Action::Reject));
+                filter.v6.export.insert(0, Rule::new(Action::Reject));
                 *filter = filter_of(filter.name.clone(), filter.v4.clone(), filter.v6.clone());
             }
             (Kind::Service, Resource::Service(service)) => {
@@ -252,18 +252,4 @@ fn selectors<'a>(resources: impl Iterator<Item = &'a Resource>) -> Vec<Selector>
         }
     }
     texts.iter().filter_map(|text| Selector::parse(text).ok()).collect()
-}
-
-fn reject_all() -> Rule {
-    Rule {
-        action: Action::Reject,
-        cidr: None,
-        source: None,
-        interface: None,
-        community: None,
-        as_path_prefix: Vec::new(),
-        priority: None,
-        peer_type: None,
-        operations: Vec::new(),
-    }
 }

@@ -200,21 +200,18 @@ fn late(within: Duration) -> Failure {
 /// # Errors
 /// A file cannot be read or used: which one, and why.
 pub(super) fn client(tls: &Tls) -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    match &tls.authority {
-        Some(authority) => {
-            for certificate in authority.certificates()? {
-                roots.add(certificate).map_err(|error| format!("{authority}: {error}"))?;
-            }
-        }
+    let roots = match &tls.authority {
+        Some(authority) => authority.roots()?,
         None => {
+            let mut roots = RootCertStore::empty();
             // Those that cannot be used are no reason to do without the others.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
                 return Err("the system has no authorities: set ETCD_CA_CERT_FILE".to_owned());
             }
+            roots
         }
-    }
+    };
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?

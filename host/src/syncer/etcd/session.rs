@@ -1,4 +1,4 @@
-//! What is asked on one connection: everything once, if need be, and then every change.
+//! What is asked on one connection: everything once, and then every change.
 
 use std::convert::Infallible;
 
@@ -18,8 +18,6 @@ pub(super) struct Session<'a> {
     pub(super) instance: &'a str,
     pub(super) known: Known<'a>,
     pub(super) pace: &'a Pace,
-    /// Whether everything was known at any time.
-    pub(super) was_in_sync: bool,
 }
 
 impl Session<'_> {
@@ -58,7 +56,7 @@ impl Session<'_> {
         }
         let mut state = board.state();
         state.mirror.is_complete();
-        self.was_in_sync |= state.settle();
+        state.settle();
         drop(state);
         board.changed();
         Ok(now)

@@ -74,14 +74,14 @@ impl Client<'_> {
             let endpoint = endpoints.at(place);
             place = place.wrapping_add(1);
             let begun = Instant::now();
-            let (reason, was_in_sync) = self.connect(endpoint).await;
+            let reason = self.connect(endpoint).await;
             // What a server says of itself can be anything, and of any length.
             let reason = tame(&format!("{endpoint}: {reason}"), MAX_REASON);
-            self.board.state().mirror.is_stale();
             // Each connection reads everything, so one that ends soon after that is no success.
-            if was_in_sync && begun.elapsed() >= self.pace.longest_wait {
+            if self.board.state().mirror.is_in_sync() && begun.elapsed() >= self.pace.longest_wait {
                 backoff.succeeded();
             }
+            self.board.state().mirror.is_stale();
             tracing::info!("etcd at {reason}");
             self.board.fail(reason);
             let wait = backoff.failed(self.pace.first_wait, self.pace.longest_wait, chance());
@@ -89,11 +89,11 @@ impl Client<'_> {
         }
     }
 
-    /// Connects and takes what comes until the connection ends: why it does, and whether it ever was in sync.
-    async fn connect(&self, endpoint: &Endpoint) -> (String, bool) {
+    /// Connects and takes what comes until the connection ends, and says why it does.
+    async fn connect(&self, endpoint: &Endpoint) -> String {
         let connection = match Connection::open(self.config, endpoint, self.pace).await {
             Ok(connection) => connection,
-            Err(failure) => return (failure.to_string(), false),
+            Err(failure) => return failure.to_string(),
         };
         let instance = endpoint.to_string();
         let mut session = Session {
@@ -101,9 +101,8 @@ impl Client<'_> {
             instance: &instance,
             known: Known { folders: self.folders, board: self.board },
             pace: self.pace,
-            was_in_sync: false,
         };
         let Err(failure) = session.follow().await;
-        (failure.to_string(), session.was_in_sync)
+        failure.to_string()
     }
 }

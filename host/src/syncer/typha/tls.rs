@@ -20,10 +20,7 @@ use crate::syncer::certificates::{Names, Pem};
 /// A file cannot be read or used: which one, and why.
 pub(super) fn client(tls: &Tls) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
-    let mut roots = RootCertStore::empty();
-    for certificate in Pem::from(&*tls.authority).certificates()? {
-        roots.add(certificate).map_err(|error| format!("{}: {error}", tls.authority.display()))?;
-    }
+    let roots = Pem::from(&*tls.authority).roots()?;
     let chain = Pem::from(&*tls.certificate).certificates()?;
     let key = Pem::from(&*tls.key).key()?;
     let verifier = Verifier { roots, wanted: tls.server.clone(), provider: provider.clone() };
