@@ -7,31 +7,35 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use tailorbird::engine::{Engine, Settings};
 use tailorbird::measure::Resident;
 use tailorbird::syncer::{Syncer, Told, Update, Updates, etcd, typha};
 use tailorbird::types::Name;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tailorbird_bench::cpu;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
+use etcds::{Etcd, pair};
 use fake::Server;
 
+#[path = "../../host/tests/kubernetes/etcds.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod etcds;
 #[path = "../../host/tests/typha/fake.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod fake;
 #[path = "../../host/tests/support/rendered.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod rendered;
+#[path = "../../host/tests/kubernetes/server.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod server;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -50,15 +54,6 @@ struct Args {
 enum Datastore {
     Typha,
     Etcd,
-}
-
-/// The processor's time of this program so far.
-fn cpu() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let (_, fields) = text.rsplit_once(')').unwrap();
-    let ticks: u64 =
-        fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    Duration::from_millis(ticks * 10)
 }
 
 /// The most that was resident so far, in MiB.
@@ -110,10 +105,10 @@ impl Follower {
             }
             let _ = batch.finish();
         }
-        let read = cpu() - begin;
+        let read = cpu("self") - begin;
         let mut renderer = rendered::renderer(&self.engine.settings().node);
         let files = rendered::files(&mut renderer, self.engine.snapshot());
-        let all = cpu() - begin;
+        let all = cpu("self") - begin;
         let bytes: usize = files.values().map(String::len).sum();
         println!("  read: {read:?}; read and rendered, {bytes} bytes: {all:?}; peak {:.1} MiB", peak());
     }
@@ -155,16 +150,16 @@ async fn by_typha(nodes: &[(String, String)]) {
     let pace = typha::Pace { first_wait: Duration::from_millis(10), ..typha::Pace::default() };
     let mut follower = Follower::of(|settings| Box::new(typha::Typha::new(config, None, settings, pace)));
 
-    let begin = cpu();
+    let begin = cpu("self");
     let mut stream = serve(&listener, &said).await;
     follower.read(begin).await;
 
-    let (begin, before) = (cpu(), peak());
+    let (begin, before) = (cpu("self"), peak());
     drop(stream);
     stream = serve(&listener, &said).await;
     fake::expect(&mut stream, END).await;
     assert_eq!(follower.events(), 0, "nothing has changed");
-    println!("  the same again: {:?}, peak {:+.1} MiB", cpu() - begin, peak() - before);
+    println!("  the same again: {:?}, peak {:+.1} MiB", cpu("self") - begin, peak() - before);
 }
 
 /// Waits for the client and says everything.
@@ -174,87 +169,34 @@ async fn serve(listener: &TcpListener, said: &[u8]) -> TcpStream {
     stream
 }
 
-/// An etcd that is killed with this value.
-struct Etcd(Child);
-
-impl Etcd {
-    fn start(program: &Path, folder: &Path, [clients, peers]: [u16; 2]) -> Self {
-        let [clients, peers] = [clients, peers].map(|port| format!("http://127.0.0.1:{port}"));
-        let mut command = Command::new(program);
-        command.env_clear().args(["--unsafe-no-fsync", "--log-level", "error", "--data-dir"]).arg(folder);
-        command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
-        command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-        command.args(["--initial-cluster", &format!("default={peers}")]);
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Etcd {
-    fn drop(&mut self) {
-        // It may have ended before.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-/// Asks etcd by JSON until it answers.
-async fn ask(port: u16, path: &str, body: &Value) {
-    let body = body.to_string();
-    let request = format!(
-        "POST /v3/{path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    loop {
-        let mut answer = String::new();
-        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await
-            && stream.write_all(request.as_bytes()).await.is_ok()
-            && stream.read_to_string(&mut answer).await.is_ok()
-            && answer.contains("\"header\"")
-        {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn put((key, value): &(String, String)) -> Value {
-    json!({"key": BASE64.encode(key), "value": BASE64.encode(value)})
-}
-
 async fn by_etcd(nodes: &[(String, String)]) {
-    let Some(parts) = std::env::var_os("KUBEBUILDER_ASSETS") else {
-        println!("etcd: not measured, KUBEBUILDER_ASSETS does not name a folder with it");
-        return;
-    };
-    let (program, folder) = (Path::new(&parts).join("etcd"), tempfile::tempdir().unwrap());
-    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    let ports = listeners.map(|listener| listener.local_addr().unwrap().port());
-    let server = Etcd::start(&program, folder.path(), ports);
+    let Some(mut etcd) = Etcd::start(&[]).await else { return };
     for some in nodes.chunks(100) {
-        let puts: Vec<Value> = some.iter().map(|node| json!({ "requestPut": put(node) })).collect();
-        ask(ports[0], "kv/txn", &json!({ "success": puts })).await;
+        let puts: Vec<Value> =
+            some.iter().map(|(key, value)| json!({ "requestPut": pair(key, value) })).collect();
+        etcd.ask("kv/txn", &json!({ "success": puts })).await;
     }
     println!("etcd: {} nodes", nodes.len());
-    let config = etcd::Config::new(format!("http://127.0.0.1:{}", ports[0]).parse().unwrap());
+    let config = etcd.config();
     let pace = etcd::Pace { first_wait: Duration::from_millis(10), ..etcd::Pace::default() };
 
-    let begin = cpu();
+    let begin = cpu("self");
     let mut follower = Follower::of(|settings| Box::new(etcd::Etcd::new(config, settings, pace)));
     follower.read(begin).await;
 
-    let (begin, before) = (cpu(), peak());
-    drop(server);
-    let _server = Etcd::start(&program, folder.path(), ports);
+    let (begin, before) = (cpu("self"), peak());
+    etcd.end();
+    etcd.begin().await;
     // One node is another in the end, so that there is something to wait for.
     let (key, value) = &nodes[1];
-    ask(ports[0], "kv/put", &put(&(key.clone(), value.replace("linux", "another")))).await;
+    etcd.put(key, &value.replace("linux", "another")).await;
     let mut events = 0;
     while events == 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
         events = follower.events();
     }
     assert_eq!(events, 1, "one node is another");
-    println!("  after a restart: {:?}, peak {:+.1} MiB", cpu() - begin, peak() - before);
+    println!("  after a restart: {:?}, peak {:+.1} MiB", cpu("self") - begin, peak() - before);
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -14,6 +14,7 @@ use clap::Parser;
 use http::Method;
 use tailorbird::generator::ClusterSpec;
 use tailorbird::measure::Times;
+use tailorbird_bench::cpu;
 
 use api::{beside, load, until};
 use cluster::Cluster;
@@ -60,17 +61,13 @@ struct Usage {
 }
 
 fn usage(child: &Child) -> Usage {
-    let folder = PathBuf::from(format!("/proc/{}", child.id()));
-    let stat = fs::read_to_string(folder.join("stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    // utime and stime, in hundredths of a second on Linux.
-    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
-    let status = fs::read_to_string(folder.join("status")).unwrap();
+    let process = child.id().to_string();
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let kibibytes = |name: &str| -> u64 {
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     };
-    Usage { cpu: Duration::from_millis(ticks * 10), resident: kibibytes("VmRSS:"), peak: kibibytes("VmHWM:") }
+    Usage { cpu: cpu(&process), resident: kibibytes("VmRSS:"), peak: kibibytes("VmHWM:") }
 }
 
 /// Waits until a process has done nothing for a second.

@@ -17,8 +17,8 @@ pub const SIZES: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
 /// The variable that makes a run quick: fewer sizes and samples.
 pub const QUICK: &str = "TAILORBIRD_BENCH_QUICK";
 
-/// The default plugins that policies are measured with; `net` has functions alone, which no built-in template calls.
-const DEFAULTS: [&str; 4] = ["rack-reflectors", "drain", "service-policy", "martians"];
+/// The default plugins; the last has functions alone, which no built-in template calls.
+pub const DEFAULTS: [&str; 5] = ["rack-reflectors", "drain", "service-policy", "martians", "net"];
 
 /// Whether this run is to be quick.
 pub fn is_quick() -> bool {
@@ -60,19 +60,22 @@ pub fn component(name: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// The default plugins; none if they have not been built.
+/// These default plugins with their settings, by name; none if they have not been built.
+pub fn configuration(names: &[&str], settings: &Value) -> Option<Configuration> {
+    let entry = |name: &&str| {
+        let settings: Map<String, Value> = settings[*name].as_object().cloned().unwrap_or_default();
+        Some(Entry { settings, ..Entry::trial(component(name)?) })
+    };
+    let plugins = names.iter().map(entry).collect::<Option<_>>()?;
+    Some(Configuration { plugins, ..Configuration::default() })
+}
+
+/// Those that policies are measured with; none if they have not been built.
 ///
 /// # Panics
 /// When they are there and cannot be used.
 pub fn default_plugins(sandbox: &Sandbox, settings: &Value) -> Option<PluginSet> {
-    let entries: Option<Vec<Entry>> = DEFAULTS
-        .iter()
-        .map(|name| {
-            let settings: Map<String, Value> = settings[*name].as_object().cloned().unwrap_or_default();
-            Some(Entry { settings, ..Entry::trial(component(name)?) })
-        })
-        .collect();
-    let configuration = Configuration { plugins: entries?, ..Configuration::default() };
+    let configuration = configuration(&DEFAULTS[..4], settings)?;
     Some(PluginSet::load(sandbox, &configuration).unwrap_or_else(|errors| panic!("{errors:?}")))
 }
 

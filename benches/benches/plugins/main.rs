@@ -7,7 +7,6 @@ mod memory;
 mod scene;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,11 +15,12 @@ use tailorbird::engine::{Changes, Engine, Event, Settings, Snapshot};
 use tailorbird::generator::{Change, ClusterSpec, event};
 use tailorbird::measure::Times;
 use tailorbird::pipeline::Pipeline;
-use tailorbird::plugin::config::{Configuration, Entry};
+use tailorbird::plugin::config::Configuration;
 use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::policy::Overlay;
 use tailorbird::render::{Renderer, SharedCalls, load_with, plugin_functions};
 use tailorbird::types::Name;
+use tailorbird_bench::scene::{DEFAULTS, configuration};
 
 use scene::Scene;
 
@@ -28,28 +28,14 @@ use scene::Scene;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const DEFAULTS: [&str; 5] = ["rack-reflectors", "drain", "service-policy", "martians", "net"];
-
 const NODES: u32 = 5_000;
 
 /// Calls of a function in the template that is measured.
 const CALLS: u32 = 1_000;
 
-/// The components of the default plugins; none if they have not been built.
-fn components() -> Option<Vec<PathBuf>> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins");
-    let folder = std::env::var_os("TAILORBIRD_PLUGINS").map_or(built, PathBuf::from);
-    let paths: Vec<PathBuf> = DEFAULTS.iter().map(|name| folder.join(format!("{name}.wasm"))).collect();
-    paths.iter().all(|path| path.is_file()).then_some(paths)
-}
-
-fn configuration(paths: &[PathBuf], settings: &Value) -> Configuration {
-    let entry = |path: &PathBuf| {
-        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let settings = settings[name].as_object().cloned().unwrap_or_default();
-        Entry { settings, ..Entry::trial(path.clone()) }
-    };
-    Configuration { plugins: paths.iter().map(entry).collect(), ..Configuration::default() }
+/// Default plugins, which have been built.
+fn configured(names: &[&str], settings: &Value) -> Configuration {
+    configuration(names, settings).expect("the default plugins are built")
 }
 
 /// The times of both sides of a comparison.
@@ -118,8 +104,8 @@ fn verdict(met: bool) -> &'static str {
 }
 
 /// From nothing, and after changes, without and with all of the default plugins.
-fn cluster(sandbox: &Sandbox, components: &[PathBuf], scene: &Scene, turns: usize) {
-    let configuration = configuration(components, &scene.settings);
+fn cluster(sandbox: &Sandbox, scene: &Scene, turns: usize) {
+    let configuration = configured(&DEFAULTS, &scene.settings);
     let set = PluginSet::load(sandbox, &configuration).expect("the default plugins load");
     let none = PluginSet::default();
     let plain: Vec<_> = scene.events(&none);
@@ -175,9 +161,9 @@ fn following(pipeline: &mut Pipeline, events: [Event; 2]) -> impl FnMut() -> Dur
 }
 
 /// 5,000 peers through a `peers` plugin: the overlay's whole work, from nothing and after a change of another node.
-fn peers(sandbox: &Sandbox, component: &Path) {
+fn peers(sandbox: &Sandbox) {
     let spec = ClusterSpec { dual_stack: false, peers: 0, ..ClusterSpec::mesh(NODES + 1) };
-    let configuration = configuration(&[component.to_owned()], &json!({}));
+    let configuration = configured(&DEFAULTS[..1], &json!({}));
     let set = PluginSet::load(sandbox, &configuration).expect("the plugin loads");
     let none = PluginSet::default();
     let mut engine = scene::engine(&spec, &set);
@@ -202,8 +188,8 @@ fn peers(sandbox: &Sandbox, component: &Path) {
 }
 
 /// A template that calls a function many times, one of this program and one of a plugin.
-fn functions(sandbox: &Sandbox, component: &Path) {
-    let configuration = configuration(&[component.to_owned()], &json!({}));
+fn functions(sandbox: &Sandbox) {
+    let configuration = configured(&DEFAULTS[4..], &json!({}));
     let set = PluginSet::load(sandbox, &configuration).expect("the plugin loads");
     let node: Name = "node".parse().expect("a name");
     let empty = Engine::new(Settings::new(node.clone())).snapshot().clone();
@@ -251,12 +237,12 @@ fn functions(sandbox: &Sandbox, component: &Path) {
 }
 
 fn main() {
-    let Some(components) = components() else {
+    let Some(all) = configuration(&DEFAULTS, &json!({})) else {
         println!("not measured: the default plugins are not built; `make plugins` builds them");
         return;
     };
     if let Some(cache) = memory::asked() {
-        return memory::load(&cache, &configuration(&components, &json!({})));
+        return memory::load(&cache, &all);
     }
     // As with other benches: words choose what is measured.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -264,16 +250,16 @@ fn main() {
     let sandbox = Sandbox::new(None).expect("a sandbox");
     println!("{:<58} {:>13} {:>13}", "", "without", "with");
     if chosen("functions") {
-        functions(&sandbox, &components[4]);
+        functions(&sandbox);
     }
     if chosen("peers") {
-        peers(&sandbox, &components[0]);
+        peers(&sandbox);
     }
     if chosen("client") {
-        cluster(&sandbox, &components, &scene::client(NODES), 10);
+        cluster(&sandbox, &scene::client(NODES), 10);
     }
     if chosen("reflector") {
-        cluster(&sandbox, &components, &scene::reflector(NODES), 10);
+        cluster(&sandbox, &scene::reflector(NODES), 10);
     }
     if chosen("memory") {
         memory::measure();

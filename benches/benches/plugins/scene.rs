@@ -54,13 +54,9 @@ fn spec(nodes: u32) -> ClusterSpec {
 }
 
 fn settings(reflectors: Value) -> Value {
-    json!({
-        "rack-reflectors": reflectors,
-        "service-policy": { "namespaces": {
-            "team-07": { "communities": ["64512:40"] },
-            "team-13": { "advertise": false },
-        } },
-    })
+    let mut settings = tailorbird_bench::scene::settings("64512:40");
+    settings["rack-reflectors"] = reflectors;
+    settings
 }
 
 /// The engine of node 0, which publishes what the plugins may read.

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tailorbird::engine::Event;
 
 use crate::cluster::Cluster;
-use crate::etcds::{Beside, Etcd, follow_beside, stored};
+use crate::etcds::Etcd;
 use crate::follow::{Followed, Store, pace};
+use crate::stored::{Beside, follow_beside, stored};
 use crate::support::cases::{Case, Reference, cases};
 use crate::support::tokens;
 use crate::typhas::{Typha, follow, has_typha};

@@ -13,13 +13,14 @@ use tailorbird::syncer::etcd::{Config, Identity, Pace, Tls, User};
 
 use crate::cluster::Cluster;
 use crate::common::{Bench, Ran};
-use crate::etcds::{Beside, Etcd, OBJECTS, config, etcd_pace, follow_alone, follow_beside, stored};
-use crate::follow::{Followed, Store, from_files, pace};
+use crate::etcds::{Etcd, config};
+use crate::follow::{Followed, Store, from_files};
 use crate::objects::{calico, cluster, peer, settings};
 use crate::papers::{Name, Papers};
 use crate::program::{Daemon, ended, set};
-use crate::server::free_ports;
-use crate::typhas::{Harm, Wire};
+use crate::server::{AT_MOST, free_ports};
+use crate::stored::{Beside, OBJECTS, etcd_pace, follow_alone, follow_beside, stored};
+use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// What of the cluster is Calico's.
 fn calicos() -> Vec<Value> {
@@ -273,7 +274,7 @@ async fn a_member_that_is_frozen_is_left_for_another() {
     let (frozen, others): (Vec<&Etcd>, Vec<&Etcd>) = members.iter().partition(|member| at(member) == first);
     frozen[0].freeze();
     objects.push(peer(9));
-    let deadline = std::time::Instant::now() + crate::follow::AT_MOST;
+    let deadline = std::time::Instant::now() + AT_MOST;
     // The others may have to find a new leader first.
     while !others[0].try_put(&peer(9)).await {
         assert!(std::time::Instant::now() < deadline, "there is no leader");
@@ -308,10 +309,10 @@ async fn a_member_without_a_leader_is_no_source() {
 
 #[tokio::test]
 async fn harm_on_the_way_changes_nothing_in_the_end() {
-    let Some((etcd, mut objects)) = taken(&[]).await else { return };
+    let Some((etcd, objects)) = taken(&[]).await else { return };
     let wire = Wire::to(etcd.address()).await;
     let short = Pace { answer: Duration::from_secs(1), silence: Duration::from_secs(1), ..etcd_pace() };
-    for harm in [
+    let harms = [
         Harm::Cut(0),
         Harm::Cut(100),
         Harm::Cut(900),
@@ -322,23 +323,9 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
         Harm::Garbage(800),
         Harm::Flip(5),
         Harm::Slow,
-    ] {
-        wire.harm(harm);
-        let mut followed = follow_alone(config(wire.address), settings(), short);
-        followed.until_rendered(&format!("{harm:?}"), &objects).await;
-        assert!(wire.is_done(), "{harm:?}");
-        followed.stop().await;
-    }
-    let mut followed = follow(config(wire.address));
-    followed.until_rendered("the start", &objects).await;
-    followed.first_told();
-    drop(wire);
-    objects.push(peer(9));
-    etcd.apply(&peer(9)).await;
-    // There is no wire any more, and so no change; what was there stays.
-    followed.during(pace().grace).await;
-    assert_eq!((followed.first_told().len(), followed.states[0].losses), (0, 0));
-    followed.stop().await;
+    ];
+    let follow = async |at| follow_alone(config(at), settings(), short);
+    each_harm_changes_nothing_in_the_end(wire, &harms, &etcd, &objects, follow).await;
 }
 
 #[tokio::test]
@@ -356,7 +343,7 @@ async fn a_watch_that_falls_silent_is_left() {
     wire.harm(Harm::Silence(40_000));
     let mut followed = follow_alone(config(wire.address), settings(), pace);
     followed.until_rendered("the start", &objects).await;
-    let deadline = std::time::Instant::now() + crate::follow::AT_MOST;
+    let deadline = std::time::Instant::now() + AT_MOST;
     while !wire.is_silent() {
         assert!(std::time::Instant::now() < deadline, "it goes on");
         etcd.put("/calico/ipam/v2/host/worker-1/ipv4/nothing", &"x".repeat(1000)).await;

@@ -16,11 +16,11 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
-use crate::follow::{AT_MOST, from_files, pace};
+use crate::follow::{from_files, pace};
 use crate::objects::{calico, cluster, settings};
 use crate::program::{daemon, set, until};
 use crate::proxy::{Fault, Proxy, Seen};
-use crate::server::USER;
+use crate::server::{AT_MOST, USER};
 use crate::support::component::Guest;
 
 const COLLECTION: &str = "/api/v1/namespaces/default/events";

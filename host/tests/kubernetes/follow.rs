@@ -18,10 +18,8 @@ use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::objects::{calico, node, peer, service};
+use crate::server::AT_MOST;
 use crate::support::rendered::{Files, files, renderer};
-
-/// How long anything may take.
-pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
 /// Waits that suit a test.
 pub(crate) fn pace() -> Pace {

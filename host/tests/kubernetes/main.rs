@@ -24,7 +24,9 @@ mod proxy;
 mod rendering;
 mod server;
 mod standing;
+mod stored;
 #[path = "../support/mod.rs"]
 mod support;
 mod typha;
 mod typhas;
+mod wire;

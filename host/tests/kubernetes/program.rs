@@ -6,15 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::cluster::Cluster;
 use crate::common::{Bench, Ran};
-use crate::follow::{AT_MOST, from_files};
+use crate::follow::from_files;
 use crate::objects::{cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
-use crate::server::free_ports;
+use crate::server::{AT_MOST, free_ports, http};
 use crate::support::component::Guest;
 use crate::support::rendered::Files;
 
@@ -66,19 +64,6 @@ impl Daemon {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-/// What a server on this machine answers, without its head; nothing where there is none.
-pub(crate) async fn http(port: u16, request: &str) -> String {
-    let ask = async {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok::<_, std::io::Error>(answer)
-    };
-    let answer = ask.await.unwrap_or_default();
-    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
 
 impl Drop for Daemon {

@@ -13,7 +13,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
+
+/// How long anything may take.
+pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
 /// The token of the cluster's administrator.
 pub(crate) const ADMIN: &str = "administrator";
@@ -54,6 +59,19 @@ pub(crate) fn skipped(reason: &str) {
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// What a server on this machine answers, without its head; nothing where there is none.
+pub(crate) async fn http(port: u16, request: &str) -> String {
+    let ask = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let answer = ask.await.unwrap_or_default();
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
 
 impl Server {

@@ -10,12 +10,13 @@ use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
-use crate::follow::{from_files, pace};
+use crate::follow::from_files;
 use crate::objects::{cluster, peer, settings};
 use crate::papers::{Name, Papers};
 use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
-use crate::typhas::{Harm, Typha, Wire, config, follow, has_typha};
+use crate::typhas::{Typha, config, follow, has_typha};
+use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// The cluster, with a little of everything in it, and its objects.
 async fn taken() -> Option<(Cluster, Vec<Value>)> {
@@ -171,13 +172,12 @@ async fn with_tls_both_sides_are_known() {
 
 #[tokio::test]
 async fn harm_on_the_way_changes_nothing_in_the_end() {
-    let Some((api, mut objects)) = taken().await else { return };
+    let Some((api, objects)) = taken().await else { return };
     let typha = Typha::start(&api, &[]).await;
     let wire = Wire::to(typha.address()).await;
     let kubeconfig = api.deployed(&["bgp"]).await;
-    let short = |wire: &Wire| Config { read: Duration::from_secs(2), ..config(wire.address) };
     // Before there was ever anything, and while it is read again.
-    for harm in [
+    let harms = [
         Harm::Cut(0),
         Harm::Cut(100),
         Harm::Cut(900),
@@ -188,23 +188,10 @@ async fn harm_on_the_way_changes_nothing_in_the_end() {
         Harm::Flip(200),
         Harm::Flip(1000),
         Harm::Slow,
-    ] {
-        wire.harm(harm);
-        let mut followed = follow(short(&wire), kubeconfig.clone(), settings()).await;
-        followed.until_rendered(&format!("{harm:?}"), &objects).await;
-        assert!(wire.is_done(), "{harm:?}");
-        followed.stop().await;
-    }
-    let mut followed = follow(short(&wire), kubeconfig, settings()).await;
-    followed.until_rendered("the start", &objects).await;
-    followed.first_told();
-    drop(wire);
-    objects.push(peer(9));
-    api.apply(&peer(9)).await;
-    // There is no wire any more, and so no change; what was there stays.
-    followed.during(pace().grace).await;
-    assert_eq!((followed.first_told().len(), followed.states[0].losses), (0, 0));
-    followed.stop().await;
+    ];
+    let short = |at| Config { read: Duration::from_secs(2), ..config(at) };
+    let follow = async |at| follow(short(at), kubeconfig.clone(), settings()).await;
+    each_harm_changes_nothing_in_the_end(wire, &harms, &api, &objects, follow).await;
 }
 
 #[tokio::test]
