@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use http::Method;
+use tailorbird::daemon::config::Options;
 use tailorbird::generator::ClusterSpec;
 use tailorbird::measure::Times;
 use tailorbird_bench::cpu;
@@ -70,8 +71,9 @@ fn usage(child: &Child) -> Usage {
     Usage { cpu: cpu(&process), resident: kibibytes("VmRSS:"), peak: kibibytes("VmHWM:") }
 }
 
-/// Waits until a process has done nothing for a second.
+/// Waits until a process has done nothing for a second, and has given back what only the start needed.
 async fn rest(child: &Child) {
+    tokio::time::sleep(2 * Options::default().probe).await;
     let mut last = usage(child).cpu;
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -186,7 +188,7 @@ async fn main() {
             for number in 0..args.changes {
                 let path = format!("/api/v1/nodes/{name}");
                 let before_it = fs::read_to_string(&file).unwrap();
-                let address = format!("172.31.255.{}/16", number + 1);
+                let address = format!("172.31.{}.{}/16", number / 250 % 250, number % 250 + 1);
                 let patch = serde_json::json!({"metadata": {"annotations": {"projectcalico.org/IPv4Address": address}}});
                 let begun = Instant::now();
                 api.ask_as(Method::PATCH, &path, "application/merge-patch+json", Some(&patch)).await.unwrap();

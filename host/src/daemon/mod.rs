@@ -9,6 +9,7 @@ mod groups;
 pub mod guard;
 mod http;
 pub mod loader;
+mod memory;
 pub mod metrics;
 mod rounds;
 pub mod schedule;
@@ -141,6 +142,7 @@ pub enum DaemonError {
 /// # Errors
 /// The daemon cannot begin. Once it runs, what goes wrong is told and retried.
 pub fn run(parts: Parts) -> Result<(), DaemonError> {
+    memory::keep_nothing();
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::groups::{CHECK, Did, GUARD, Groups, HeldId, Means, without_numbers};
 use super::guard::Limits;
 use super::loader::Loader;
+use super::memory;
 use super::metrics::Metrics;
 use super::schedule::{Backoff, Schedule, Timing};
 use super::status::{Board, ObjectStatus, PluginStatus, SourceStatus, Status};
@@ -77,6 +78,8 @@ pub(super) struct Rounds {
     /// The failures of plugins in the last round, as they were logged.
     told_failures: BTreeSet<String>,
     next_probe: Instant,
+    /// Memory was given back after the rounds up to this one, then.
+    rested: Option<(u64, Instant)>,
     status: Status,
     board: Board,
     metrics: Arc<Metrics>,
@@ -147,6 +150,7 @@ impl Rounds {
             told_objects: Vec::new(),
             told_failures: BTreeSet::new(),
             next_probe: now,
+            rested: None,
             status: Status { version: env!("CARGO_PKG_VERSION"), node, sources, absent, ..Status::default() },
             board,
             metrics,
@@ -289,6 +293,19 @@ impl Rounds {
         if self.next_probe <= now {
             self.probe();
             self.next_probe = Instant::now() + self.settings.probe;
+            self.rest(now);
+        }
+    }
+
+    /// Gives memory back when nothing is to be done, once after the start and not often after it.
+    fn rest(&mut self, now: Instant) {
+        let quiet = self.in_sync() && self.rendered.is_some() && self.schedule.oldest().is_none();
+        let soon = self.rested.is_some_and(|(rounds, last)| {
+            rounds == self.status.rounds || now.saturating_duration_since(last) < REST
+        });
+        if quiet && !soon {
+            memory::give_back();
+            self.rested = Some((self.status.rounds, now));
         }
     }
 
@@ -724,6 +741,9 @@ impl Rounds {
 fn may_succeed(plugins: &PluginSet, work: &PluginWork, now: Instant) -> Option<Instant> {
     work.errors().map(|error| plugins.quarantine_ends(&error.plugin).unwrap_or(now)).min()
 }
+
+/// How far apart memory is given back at least.
+const REST: Duration = Duration::from_secs(600);
 
 /// What the configuration file, and what it names, are called where they are told of.
 const CONFIGURATION: &str = "configuration";

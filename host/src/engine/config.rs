@@ -176,7 +176,7 @@ impl Configurations {
         let mesh = json!({ "enabled": global.is_none_or(|g| g.mesh_enabled) }).to_string();
         let log = global.map_or(LogSeverity::default(), |g| g.log_severity).as_str();
         let mut put = |key: &str, value: Option<String>| {
-            writer.put(view, keys::global(key).into(), value.map(Into::into));
+            writer.put(view, &keys::global(key), value.as_deref());
         };
         put("as_num", Some(as_number.to_string()));
         put("node_mesh", Some(mesh));
@@ -198,7 +198,7 @@ impl Configurations {
     ) {
         let own = self.node(node.as_str()).map(|object| &**object);
         let mut put = |key: &str, value: Option<String>| {
-            writer.put(view, keys::host(node, key).into(), value.map(Into::into));
+            writer.put(view, &keys::host(node, key), value.as_deref());
         };
         put("listen_port", own.and_then(|o| o.listen_port).map(|port| port.to_string()));
         put("loglevel", own.map(|o| o.log_severity.as_str().to_owned()));

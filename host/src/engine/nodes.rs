@@ -307,7 +307,7 @@ fn first_address_of_pods(pod_cidrs: &[Prefix]) -> Option<std::net::Ipv4Addr> {
 pub(super) fn write_view(view: &mut View, writer: &mut ViewWriter, name: &Name, node: Option<&Node>) {
     let folder = keys::host(name, "");
     let mut put = |key: &str, value: Option<String>| {
-        writer.put(view, [folder.as_str(), key].concat().into(), value.map(Into::into));
+        writer.put(view, &[folder.as_str(), key].concat(), value.as_deref());
     };
     let always = |value: Option<String>| node.map(|_| value.unwrap_or_default());
     for family in Family::ALL {

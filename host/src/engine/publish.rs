@@ -122,7 +122,7 @@ impl Publisher<'_> {
     /// Sets or removes a key. Text that templates could take for a typed value is left out.
     fn set(&mut self, key: &str, value: Option<&Arc<str>>) {
         let value = value.filter(|value| is_plain(key) && is_plain(value));
-        self.writer.put(self.view, key.into(), value.cloned());
+        self.writer.put(self.view, key, value.map(|value| &**value));
     }
 }
 

@@ -176,12 +176,15 @@ fn place_of(slices: &[Slice], name: &Name) -> Result<usize, usize> {
     slices.binary_search_by(|slice| slice.name.cmp(name))
 }
 
+/// So many slices of a Service get no more room than they need.
+const FEW: usize = 8;
+
 /// All Services, their slices, and the routes that come of them.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     services: FxHashMap<ServiceKey, Box<Service>>,
-    /// The Service of each slice, in the namespace of both.
-    service_of: BTreeMap<(Name, Name), Name>,
+    /// By namespace, the Service of each slice.
+    service_of: FxHashMap<Name, BTreeMap<Name, Name>>,
     /// The slices of each Service that has any, by name.
     slices: FxHashMap<ServiceKey, Vec<Slice>>,
     /// By the text of the prefix.
@@ -216,10 +219,15 @@ impl Routes {
         });
         let mut touched = Vec::new();
         let stays = new.as_ref().map(|(service, _)| service);
-        let before = self.service_of.get(key).cloned();
+        let before = self.service_of.get(namespace).and_then(|slices| slices.get(name)).cloned();
         if let Some(service) = before.filter(|service| Some(service) != stays) {
             let at = (namespace.clone(), service);
-            self.service_of.remove(key);
+            if let Some(slices) = self.service_of.get_mut(namespace) {
+                slices.remove(name);
+                if slices.is_empty() {
+                    self.service_of.remove(namespace);
+                }
+            }
             if let Some(slices) = self.slices.get_mut(&at) {
                 if let Ok(place) = place_of(slices, name) {
                     slices.remove(place);
@@ -237,8 +245,12 @@ impl Routes {
                 Ok(place) if slices[place] == slice => return touched,
                 Ok(place) => slices[place] = slice,
                 Err(place) => {
+                    // Most Services have few, and a list would begin with room for four.
+                    if slices.len() < FEW {
+                        slices.reserve_exact(1);
+                    }
                     slices.insert(place, slice);
-                    self.service_of.insert(key.clone(), service);
+                    self.service_of.entry(namespace.clone()).or_default().insert(name.clone(), service);
                 }
             }
             touched.push(at);

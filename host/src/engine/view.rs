@@ -1,25 +1,63 @@
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use rustc_hash::FxHashSet;
 
 use crate::types::Password;
 
-/// A value of the view. There are a hundred thousand in a large cluster, so what few have is apart.
+/// A key of the view and what it holds. There are a hundred thousand in a large cluster, so each is one text, and what few
+/// have is apart.
 #[derive(Debug, Clone)]
-struct Entry {
-    /// What everyone may see.
-    value: Arc<str>,
-    /// What templates see, when it is not the same: the value with its password.
-    secret: Option<Box<SecretText>>,
+struct Row {
+    /// The key, and the value that everyone may see behind it.
+    text: Arc<str>,
+    /// Where the value begins.
+    value: usize,
     /// The revision of the last change.
     revision: u64,
 }
 
-impl Entry {
-    fn same_value(&self, other: &Self) -> bool {
-        self.value == other.value && self.secret == other.secret
+impl Row {
+    fn new(key: &str, value: &str, revision: u64) -> Self {
+        Self { text: [key, value].concat().into(), value: key.len(), revision }
+    }
+
+    fn key(&self) -> &str {
+        &self.text[..self.value]
+    }
+
+    fn value(&self) -> &str {
+        &self.text[self.value..]
+    }
+}
+
+/// Rows are told apart by their keys alone.
+impl Ord for Row {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(other.key())
+    }
+}
+
+impl PartialOrd for Row {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Row {}
+
+impl Borrow<str> for Row {
+    fn borrow(&self) -> &str {
+        self.key()
     }
 }
 
@@ -42,9 +80,11 @@ impl std::fmt::Debug for SecretText {
 /// cheap and shares all of the tree.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    entries: OrdMap<Arc<str>, Entry>,
+    rows: OrdSet<Row>,
+    /// What templates see of a key, where that is not what all see: the value with its password.
+    secrets: OrdMap<Arc<str>, SecretText>,
     /// For each path that is or was a folder of a key, or was a key, the revision of the last change at or below it. A key
-    /// that is there has its own in its entry.
+    /// that is there has its own in its row.
     revisions: OrdMap<Arc<str>, u64>,
     /// The revision at which those of paths that hold nothing any more were last forgotten.
     forgotten: u64,
@@ -59,12 +99,12 @@ impl View {
     /// A view of these keys and values at one revision.
     pub fn from_entries<K, V>(revision: u64, entries: impl IntoIterator<Item = (K, V)>) -> Self
     where
-        K: Into<Arc<str>>,
-        V: Into<Arc<str>>,
+        K: AsRef<str>,
+        V: AsRef<str>,
     {
         let (mut view, mut writer) = (Self::default(), ViewWriter::new(revision));
         for (key, value) in entries {
-            writer.put(&mut view, key.into(), Some(value.into()));
+            writer.put(&mut view, key.as_ref(), Some(value.as_ref()));
         }
         writer.commit(&mut view);
         view
@@ -73,24 +113,24 @@ impl View {
     /// The view of a later revision, at which one key was set or removed.
     pub fn with(&self, revision: u64, key: &str, value: Option<&str>) -> Self {
         let (mut view, mut writer) = (self.clone(), ViewWriter::new(revision));
-        writer.put(&mut view, key.into(), value.map(Into::into));
+        writer.put(&mut view, key, value);
         writer.commit(&mut view);
         view
     }
 
     /// The value of a key, with passwords hidden.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.entries.get(key).map(|entry| &*entry.value)
+        self.rows.get(key).map(Row::value)
     }
 
     /// The value of a key, with its password if it has one: for templates alone.
     pub fn reveal(&self, key: &str) -> Option<Revealed<'_>> {
-        self.entries.get(key).map(Revealed::of)
+        self.rows.get(key).map(|row| self.revealed(row))
     }
 
     /// The keys at or below a path in order, with their values, passwords hidden. `/` and the empty path cover all.
     pub fn list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        self.range(prefix).map(|(key, entry)| (&**key, &*entry.value))
+        self.range(prefix).map(|row| (row.key(), row.value()))
     }
 
     /// The same from the first key behind `after`.
@@ -99,15 +139,22 @@ impl View {
         prefix: &'a str,
         after: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        self.range_after(prefix, after).map(|(key, entry)| (&**key, &*entry.value))
+        self.range_after(prefix, after).map(|row| (row.key(), row.value()))
     }
 
     /// The same with passwords: for templates alone.
     pub fn reveal_list<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, Revealed<'a>)> + 'a {
-        self.range(prefix).map(|(key, entry)| (&**key, Revealed::of(entry)))
+        self.range(prefix).map(|row| (row.key(), self.revealed(row)))
     }
 
-    fn range<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
+    fn revealed<'a>(&'a self, row: &'a Row) -> Revealed<'a> {
+        match self.secrets.get(row.key()) {
+            Some(secret) => Revealed { text: &secret.text, password: Some(&secret.password) },
+            None => Revealed { text: row.value(), password: None },
+        }
+    }
+
+    fn range<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a Row> + 'a {
         self.range_after(prefix, None)
     }
 
@@ -116,7 +163,7 @@ impl View {
         &'a self,
         prefix: &'a str,
         after: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> + 'a {
+    ) -> impl Iterator<Item = &'a Row> + 'a {
         let prefix = prefix.trim_end_matches('/');
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
@@ -125,21 +172,21 @@ impl View {
         let is_below = move |key: &str| {
             key.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut near = self.entries.range::<_, str>((from, Bound::Unbounded)).peekable();
-        let itself = near.next_if(|(key, _)| &***key == prefix);
+        let mut near = self.rows.range::<_, str>((from, Bound::Unbounded)).peekable();
+        let itself = near.next_if(|row| row.key() == prefix);
         // Between a path and what is below it lie others that begin with its name, as `/a-b` between `/a` and `/a/b`.
-        let beside = near.peek().is_some_and(|(key, _)| key.starts_with(prefix) && !is_below(key));
+        let beside = near.peek().is_some_and(|row| row.key().starts_with(prefix) && !is_below(row.key()));
         let far = beside.then(|| {
             let folder = format!("{prefix}/");
             let from = match after.filter(|after| **after >= *folder) {
                 Some(after) => Bound::Excluded(after),
                 None => Bound::Included(folder.as_str()),
             };
-            self.entries.range::<_, str>((from, Bound::Unbounded))
+            self.rows.range::<_, str>((from, Bound::Unbounded))
         });
         let near = near.take(if beside { 0 } else { usize::MAX });
         let below = near.chain(far.into_iter().flatten());
-        itself.into_iter().chain(below.take_while(move |(key, _)| is_below(key)))
+        itself.into_iter().chain(below.take_while(move |row| is_below(row.key())))
     }
 
     /// The revision of the last change at or below a path. Where nothing is it may be a later one, and is 0 if nothing
@@ -148,7 +195,7 @@ impl View {
         let path = prefix.trim_end_matches('/');
         // Where a folder is a key too, this knows of both.
         let below = self.revisions.get(path).copied();
-        let known = below.or_else(|| self.entries.get(path).map(|entry| entry.revision));
+        let known = below.or_else(|| self.rows.get(path).map(|row| row.revision));
         known.unwrap_or(self.forgotten)
     }
 
@@ -159,12 +206,12 @@ impl View {
 
     /// The number of keys.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.rows.len()
     }
 
     /// Whether the view has no key.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.rows.is_empty()
     }
 }
 
@@ -177,21 +224,12 @@ pub struct Revealed<'a> {
     pub password: Option<&'a Password>,
 }
 
-impl<'a> Revealed<'a> {
-    fn of(entry: &'a Entry) -> Self {
-        match &entry.secret {
-            Some(secret) => Self { text: &secret.text, password: Some(&secret.password) },
-            None => Self { text: &entry.value, password: None },
-        }
-    }
-}
-
 /// Writes the changes of one batch, which make one revision, and the revisions of folders once at its end.
 #[derive(Debug)]
 pub(super) struct ViewWriter {
     revision: u64,
-    /// Keys that were written.
-    written: Vec<Arc<str>>,
+    /// What was written.
+    written: Vec<Row>,
     /// Keys that were removed, or are said to be others although their value may be the same.
     marked: FxHashSet<Arc<str>>,
 }
@@ -203,46 +241,55 @@ impl ViewWriter {
     }
 
     /// Sets or removes a key; returns whether that changed anything.
-    pub(super) fn put(&mut self, view: &mut View, key: Arc<str>, value: Option<Arc<str>>) -> bool {
-        self.write(view, key, value.map(|value| Entry { value, secret: None, revision: self.revision }))
+    pub(super) fn put(&mut self, view: &mut View, key: &str, value: Option<&str>) -> bool {
+        match value {
+            Some(value) => self.write(view, key, value, None),
+            None => self.remove(view, key),
+        }
     }
 
     /// Sets a key whose value holds a password.
     pub(super) fn put_secret(
         &mut self,
         view: &mut View,
-        key: Arc<str>,
-        hidden: Arc<str>,
+        key: &str,
+        hidden: &str,
         full: Arc<str>,
         password: Password,
     ) -> bool {
-        let secret = Some(Box::new(SecretText { text: full, password }));
-        self.write(view, key, Some(Entry { value: hidden, secret, revision: self.revision }))
+        self.write(view, key, hidden, Some(SecretText { text: full, password }))
     }
 
     /// Marks a key as changed although its value may be the same.
-    pub(super) fn touch(&mut self, key: Arc<str>) {
-        self.marked.insert(key);
+    pub(super) fn touch(&mut self, key: &str) {
+        self.marked.insert(key.into());
     }
 
-    fn write(&mut self, view: &mut View, key: Arc<str>, entry: Option<Entry>) -> bool {
-        let Some(entry) = entry else {
-            let removed = view.entries.remove(&key).is_some();
-            if removed {
-                view.removed += 1;
-                self.marked.insert(key);
-            }
-            return removed;
-        };
-        let old = view.entries.get(&key);
-        if old.is_some_and(|old| old.same_value(&entry)) {
+    fn remove(&mut self, view: &mut View, key: &str) -> bool {
+        let removed = view.rows.remove(key).is_some();
+        if removed {
+            view.secrets.remove(key);
+            view.removed += 1;
+            self.touch(key);
+        }
+        removed
+    }
+
+    fn write(&mut self, view: &mut View, key: &str, value: &str, secret: Option<SecretText>) -> bool {
+        let old = view.rows.get(key);
+        if old.is_some_and(|old| old.value() == value && view.secrets.get(key) == secret.as_ref()) {
             return false;
         }
+        let row = Row::new(key, value, self.revision);
         // What was written in this batch before is known.
         if old.is_none_or(|old| old.revision != self.revision) {
-            self.written.push(key.clone());
+            self.written.push(row.clone());
         }
-        view.entries.insert(key, entry);
+        view.rows.insert(row);
+        match secret {
+            Some(secret) => drop(view.secrets.insert(key.into(), secret)),
+            None => drop(view.secrets.remove(key)),
+        }
         true
     }
 
@@ -256,27 +303,32 @@ impl ViewWriter {
         let Self { revision, written, marked } = self;
         // Where a folder is a key too, it must know; of those that can be one, the fewer are looked at.
         let both: Vec<Arc<str>> = if written.len() < view.revisions.len() {
-            written.iter().filter(|key| view.revisions.contains_key(&***key)).cloned().collect()
+            let known = |row: &Row| view.revisions.contains_key(row.key());
+            written.iter().filter(|row| known(row)).map(|row| row.key().into()).collect()
         } else {
-            let is_written = |path: &Arc<str>| view.entries.get(path).is_some_and(|e| e.revision == revision);
+            let is_written =
+                |path: &Arc<str>| view.rows.get(&**path).is_some_and(|row| row.revision == revision);
             view.revisions.keys().filter(|path| is_written(path)).cloned().collect()
         };
         let mut folders: FxHashSet<&str> = FxHashSet::default();
-        for key in written.iter().chain(&marked) {
+        for key in written.iter().map(Row::key).chain(marked.iter().map(|key| &**key)) {
             add_folders(key, &mut folders);
         }
         for path in folders.into_iter().chain(both.iter().map(|path| &**path)) {
             view.revisions.insert(path.into(), revision);
         }
         // What was removed and written again counts once.
-        let keys = written.iter().filter(|key| !marked.contains(*key)).count() + marked.len();
+        let keys = written.iter().filter(|row| !marked.contains(row.key())).count() + marked.len();
         for key in marked {
-            let is_there = view.entries.get_mut(&key).map(|entry| entry.revision = revision).is_some();
-            if !is_there || view.revisions.contains_key(&*key) {
+            let row = view.rows.get(&*key).map(|row| Row { revision, ..row.clone() });
+            if row.is_none() || view.revisions.contains_key(&*key) {
                 view.revisions.insert(key, revision);
             }
+            if let Some(row) = row {
+                view.rows.insert(row);
+            }
         }
-        if view.removed >= REMOVED.max(view.entries.len()) {
+        if view.removed >= REMOVED.max(view.rows.len()) {
             forget(view, revision);
         }
         keys
@@ -298,7 +350,7 @@ fn add_folders<'a>(key: &'a str, known: &mut FxHashSet<&'a str>) {
 /// revision, which costs another look and no change that is missed.
 fn forget(view: &mut View, revision: u64) {
     let mut there: FxHashSet<&str> = FxHashSet::default();
-    for key in view.entries.keys() {
+    for key in view.rows.iter().map(Row::key) {
         add_folders(key, &mut there);
         // What a key held below it may be gone, and when it went still counts.
         there.insert(key);
@@ -394,10 +446,10 @@ mod tests {
                 let batch: Vec<(&str, Option<&str>)> =
                     batch.into_iter().map(|(key, value)| (KEYS[key], value.map(|value| ["x", "y"][value]))).collect();
                 let mut writer = ViewWriter::new(revision);
-                let before: BTreeSet<String> = view.entries.keys().map(ToString::to_string).collect();
+                let before: BTreeSet<String> = view.rows.iter().map(|row| row.key().to_owned()).collect();
                 let mut touched = BTreeSet::new();
                 for (key, value) in &batch {
-                    if writer.put(&mut view, (*key).into(), value.map(Into::into)) {
+                    if writer.put(&mut view, key, *value) {
                         touched.insert(*key);
                     }
                 }

@@ -8,7 +8,7 @@ use super::compile::{Fragment, Program};
 use super::guard::Sink;
 use super::shape::Known;
 use super::text::Fragments;
-use crate::engine::{Collection, Item, View};
+use crate::engine::{Collection, Item, View, filling};
 use crate::policy::Reads;
 
 /// The kept texts of a collection's items.
@@ -68,6 +68,7 @@ impl Slot {
         sink: &mut Sink,
     ) -> Result<Update, ItemError> {
         let mut update = Update::default();
+        let first = self.fragments.is_empty();
         let stale = self.reads.iter().filter(|(_, reads)| reads.changed_since(self.seen, at.view));
         let stale: Vec<Arc<str>> = stale.map(|(key, _)| key.clone()).collect();
         for key in stale {
@@ -90,6 +91,9 @@ impl Slot {
             for key in differences(&self.items, &collection.items) {
                 self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
             }
+        }
+        if first {
+            self.fragments = filling(std::mem::take(&mut self.fragments)).collect();
         }
         self.revision = Some(at.revision);
         self.seen = at.view.revision();

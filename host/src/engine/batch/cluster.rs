@@ -9,7 +9,7 @@ use crate::engine::publish::Publisher;
 use crate::engine::routes::Advertising;
 use crate::engine::sessions::Own;
 use crate::engine::writer::Writer;
-use crate::engine::{Cluster, Engine, keys};
+use crate::engine::{Cluster, Engine, keys, order};
 use crate::resources::BlockState;
 use crate::types::Family;
 
@@ -32,8 +32,8 @@ impl Engine {
                 &mut self.reports,
             );
         }
-        writer.view.put(&mut self.snapshot.view, keys::CONFIGURATION_MARK.into(), Some("".into()));
-        writer.view.touch(keys::CONFIGURATION_MARK.into());
+        writer.view.put(&mut self.snapshot.view, keys::CONFIGURATION_MARK, Some(""));
+        writer.view.touch(keys::CONFIGURATION_MARK);
         let new = self.configurations.effective(&self.settings, &mut self.reports);
         let old = std::mem::replace(&mut self.effective, new);
         rest.base |= old != self.effective;
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     pub(super) fn settle_nodes(&mut self, dirty: &mut Dirty, writer: &mut Writer, rest: &mut Rest) {
-        for name in std::mem::take(&mut dirty.nodes) {
+        for name in order::filling(std::mem::take(&mut dirty.nodes)) {
             let Some(change) = self.nodes.refresh(&name, self.settings.use_pod_cidr) else { continue };
             if change.facts() {
                 nodes::write_view(&mut self.snapshot.view, &mut writer.view, &name, change.new.as_deref());

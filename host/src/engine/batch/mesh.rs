@@ -10,7 +10,7 @@ use crate::engine::nodes::Node;
 use crate::engine::secrets::Lookup;
 use crate::engine::sessions::{self, Mesh};
 use crate::engine::writer::Writer;
-use crate::engine::{Engine, MeshFacts};
+use crate::engine::{Engine, MeshFacts, order};
 use crate::resources::{Kind, ObjectError, ObjectKey};
 use crate::types::{Family, Name, ValueError};
 
@@ -60,7 +60,7 @@ impl Engine {
                 changed.insert(*ip);
             });
         }
-        for ip in changed {
+        for ip in order::filling(changed) {
             let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
             let item = self.mesh_peers.winner(&ip).map(|(_, item)| item.clone());
             writer.put_shared(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);

@@ -17,7 +17,7 @@ impl Engine {
         for (name, filter) in std::mem::take(&mut dirty.filters) {
             let key = ObjectKey::global(Kind::BgpFilter, name.clone());
             let json = filter.as_ref().and_then(Option::as_ref).map(|filter| filter.json.clone());
-            writer.view.put(&mut self.snapshot.view, keys::filter(&name).into(), json);
+            writer.view.put(&mut self.snapshot.view, &keys::filter(&name), json.as_deref());
             let change = self.filters.set(&name, filter.as_ref().map(Option::as_ref));
             self.reports.clear(&key, "rules");
             for Warning { field, reason } in change.warnings {
@@ -119,7 +119,7 @@ impl Engine {
         };
         if let Some(old) = self.placed.get(&key) {
             if let Some(view_key) = old.view_key.as_ref().filter(|_| old.view_key != placed.view_key) {
-                writer.view.put(view, view_key.clone(), None);
+                writer.view.put(view, view_key, None);
             }
             if let Some(name) = old.session.as_ref().filter(|_| old.session != placed.session) {
                 writer.put(models, family, CollectionId::Peers, name.clone(), None);
@@ -129,13 +129,13 @@ impl Engine {
             }
         }
         if let (Some(peering), Some(view_key)) = (value, &placed.view_key) {
-            let hidden: Arc<str> = sessions::json(peering, false).into();
+            let hidden = sessions::json(peering, false);
             match peering.password.clone() {
                 Some(password) => {
                     let full = sessions::json(peering, true).into();
-                    writer.view.put_secret(view, view_key.clone(), hidden, full, password);
+                    writer.view.put_secret(view, view_key, &hidden, full, password);
                 }
-                None => drop(writer.view.put(view, view_key.clone(), Some(hidden))),
+                None => drop(writer.view.put(view, view_key, Some(&hidden))),
             }
         }
         if let (Some(peer), Some(name)) = (session, &placed.session) {

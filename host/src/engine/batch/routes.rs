@@ -4,7 +4,7 @@ use super::{Dirty, Rest};
 use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
 use crate::engine::routes::ServiceKey;
 use crate::engine::writer::Writer;
-use crate::engine::{Engine, Snapshot, Texts, base, keys, pools};
+use crate::engine::{Engine, Snapshot, Texts, base, keys, order, pools};
 use crate::resources::{BlockState, Text};
 use crate::types::{Family, Prefix};
 
@@ -12,8 +12,8 @@ impl Engine {
     pub(super) fn settle_pools(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         for text in &dirty.pools {
             let Some(key) = text.parse::<Prefix>().ok().map(|cidr| keys::pool(&cidr)) else { continue };
-            let json = self.pools.get(text).map(|pool| pools::json(pool).into());
-            writer.view.put(&mut self.snapshot.view, key.into(), json);
+            let json = self.pools.get(text).map(pools::json);
+            writer.view.put(&mut self.snapshot.view, &key, json.as_deref());
         }
         if rest.base || dirty.pools_any {
             let node = self.nodes.get(self.settings.node.as_str()).map(|node| &**node);
@@ -39,8 +39,9 @@ impl Engine {
         for text in texts {
             let block = self.blocks.get(&text);
             let Some(cidr) = block.map(|b| b.cidr.clone()).or_else(|| text.parse().ok()) else { continue };
-            let json = block.map(|block| pools::block_json(block).into());
-            writer.view.put(&mut self.snapshot.view, keys::block(&self.settings.node, &cidr).into(), json);
+            let json = block.map(pools::block_json);
+            let key = keys::block(&self.settings.node, &cidr);
+            writer.view.put(&mut self.snapshot.view, &key, json.as_deref());
             let item = block.map(|block| {
                 Item::Block(Block {
                     prefix: block.cidr.clone(),
@@ -69,9 +70,9 @@ impl Engine {
         for key in &services {
             self.routes.refresh_service(key, config, advertising, &mut routes, &mut self.work);
         }
-        for text in &routes {
-            let route = self.routes.route(text);
-            place_route(&mut self.snapshot, writer, text, route, CollectionId::Routes, keys::route);
+        for text in order::filling(routes) {
+            let route = self.routes.route(&text);
+            place_route(&mut self.snapshot, writer, &text, route, CollectionId::Routes, keys::route);
         }
         for text in &rejects {
             let reject = self.routes.reject(text);
@@ -110,7 +111,7 @@ fn place_route(
 ) {
     let prefix = route.as_ref().map(|(_, prefix)| *prefix);
     let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
-    writer.view.put(&mut snapshot.view, view_key(&cidr).into(), prefix.map(|cidr| cidr.text().clone()));
+    writer.view.put(&mut snapshot.view, &view_key(&cidr), prefix.map(|cidr| &**cidr.text()));
     let item = route.map(|(origin, cidr)| Item::Route(Route { prefix: cidr.clone(), origin }));
     writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
 }
