@@ -12,6 +12,8 @@ mod cluster;
 #[allow(dead_code)]
 mod common;
 mod deployed;
+mod discovery;
+mod dns;
 mod etcd;
 mod etcds;
 mod events;

@@ -11,6 +11,7 @@ use rcgen::{
 /// A name that a certificate has beside its common name.
 pub(crate) enum Name<'a> {
     Uri(&'a str),
+    Host(&'a str),
     Address(IpAddr),
 }
 
@@ -38,6 +39,7 @@ impl<'a> Papers<'a> {
         params.extended_key_usages = vec![usage];
         params.subject_alt_names.extend(names.iter().map(|name| match name {
             Name::Uri(uri) => SanType::URI((*uri).try_into().unwrap()),
+            Name::Host(host) => SanType::DnsName((*host).try_into().unwrap()),
             Name::Address(address) => SanType::IpAddress(*address),
         }));
         let key = KeyPair::generate().unwrap();

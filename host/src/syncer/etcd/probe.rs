@@ -2,30 +2,49 @@
 
 use tokio::net::lookup_host;
 
-use super::config::{Config, Endpoint, Pace};
+use super::config::{Config, Endpoint, Members, Pace};
 use super::connection::{self, Connection};
+use super::discovery::{self, Discovery};
 use super::known::range;
 use super::message::RangeRequest;
+use super::resolver;
 use crate::engine::Settings;
+use crate::syncer::backoff::chance;
 use crate::syncer::mirror::folders;
 use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};
 use crate::types::tame;
 
-/// Reads the certificates, looks every endpoint up, connects to it, says who asks, and asks it how it is and for one key
-/// of each folder.
+/// How many of the members that DNS names are tried: it may name any number.
+const MOST: usize = 16;
+
+/// Asks DNS for the members where they are not named, reads the certificates, looks every endpoint up, connects to it, says
+/// who asks, and asks it how it is and for one key of each folder.
 pub async fn probe(config: &Config, settings: &Settings) -> Vec<Step> {
     let mut steps = Vec::new();
+    let endpoints = match &config.members {
+        Members::Named(endpoints) => endpoints.all().to_vec(),
+        Members::Discovered(discovery) => discover(discovery, &mut steps).await,
+    };
     let tls = &config.tls;
-    if config.endpoints.all().iter().any(|endpoint| endpoint.is_secure) {
+    if endpoints.iter().any(|endpoint| endpoint.is_secure) {
         let shown = tls.authority.iter().chain(tls.identity.as_ref().map(|identity| &identity.certificate));
         steps.extend(shown.map(|pem| Step::new(format!("etcd: {pem}"), pem.describe())));
         let usable = connection::client(tls).map(|_| "can be used".to_owned());
         steps.push(Step::new("etcd: authorities, certificate and key", usable));
     }
-    for endpoint in config.endpoints.all() {
+    for endpoint in &endpoints {
         try_member(config, endpoint, settings, &mut steps).await;
     }
     steps
+}
+
+async fn discover(discovery: &Discovery, steps: &mut Vec<Step>) -> Vec<Endpoint> {
+    let answers = resolver::ask(discovery, Pace::default().answer).await;
+    let members = discovery::members(&answers, chance);
+    let shown = answers.map(|answer| answer.to_string()).join("; ");
+    let found = members.as_ref().map(|_| tame(&shown, MAX_REASON)).map_err(|reason| tame(reason, MAX_REASON));
+    steps.push(Step::new(format!("etcd: SRV records of {}", discovery.domain), found));
+    members.unwrap_or_default().into_iter().take(MOST).collect()
 }
 
 async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, steps: &mut Vec<Step>) {
