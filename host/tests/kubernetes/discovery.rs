@@ -12,7 +12,7 @@ use crate::dns::{Dns, Says, Srv};
 use crate::etcd::taken;
 use crate::follow::{Followed, Store};
 use crate::objects::{peer, settings};
-use crate::papers::{Name, Papers};
+use crate::papers::{Name, Papers, told_of_certificate};
 use crate::server::free_ports;
 use crate::stored::{etcd_pace, follow_alone};
 use crate::wire::Wire;
@@ -134,7 +134,15 @@ async fn a_certificate_must_have_the_name_of_the_record() {
         assert_eq!(steps[0].found, Ok(found));
         let connects: Vec<_> = steps.iter().filter(|step| step.what.starts_with("etcd: connect")).collect();
         assert_eq!(connects[0].what, format!("etcd: connect to https://localhost:{secure}"));
-        assert_eq!(connects[0].found.is_ok(), told.is_none(), "{connects:#?}");
+        match &connects[0].found {
+            Ok(found) => told_of_certificate(found, "CN=server", Some("hosts localhost")),
+            Err(reason) => assert!(told.is_some_and(|told| reason.contains(told)), "{reason}"),
+        }
+        for file in ["authority", "client"] {
+            let what = format!("etcd: {}", pem(&format!("{file}.pem")));
+            let step = steps.iter().find(|step| step.what == what).unwrap();
+            told_of_certificate(step.found.as_ref().unwrap(), &format!("CN={file}"), None);
+        }
 
         dns.say(Says::Records(BTreeMap::new()));
         let steps = probe(&config(&dns), &settings()).await;

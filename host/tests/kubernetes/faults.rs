@@ -13,6 +13,7 @@ use crate::follow::{Followed, pace};
 use crate::objects::{calico, cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
 use crate::server::{ADMIN, kubeconfig};
+use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// A cluster behind a proxy, and its sources in sync.
 struct Scene {
@@ -52,6 +53,32 @@ impl Scene {
     fn lists(&self, resource: &'static str) -> usize {
         self.proxy.seen(|seen| seen.is_list(resource)).len()
     }
+}
+
+#[tokio::test]
+async fn harm_on_the_way_changes_nothing_in_the_end() {
+    let Some(api) = Cluster::take().await else { return };
+    let objects = cluster();
+    api.apply_all(&objects).await;
+    let wire = Wire::to(api.server.address()).await;
+    let kubeconfig = api.put(&api.server.kubeconfig_at(wire.address, ADMIN));
+    let short = Duration::from_secs(1);
+    let pace = Pace { answer: short, silence: short, grace: Duration::from_secs(30), ..pace() };
+    // To the first connection of many, which is TLS: in the midst of its beginning, and of what is asked for.
+    let harms = [
+        Harm::Cut(0),
+        Harm::Cut(700),
+        Harm::Cut(3000),
+        Harm::Silence(0),
+        Harm::Silence(3000),
+        Harm::Garbage(0),
+        Harm::Garbage(3000),
+        Harm::Flip(1000),
+        Harm::Flip(3000),
+        Harm::Slow,
+    ];
+    let follow = async |_| Followed::start(kubeconfig.clone(), settings(), pace).await;
+    each_harm_changes_nothing_in_the_end(wire, &harms, &api, &objects, follow).await;
 }
 
 #[tokio::test]

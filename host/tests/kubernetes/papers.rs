@@ -48,3 +48,11 @@ impl<'a> Papers<'a> {
         fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 }
+
+/// A step tells whose certificate it is, who signed it, from when until when it is valid, and what else it is for.
+pub(crate) fn told_of_certificate(told: &str, subject: &str, more: Option<&str>) {
+    let parts = [subject, "signed by CN=authority", "valid from ", " until "];
+    for part in parts.into_iter().chain(more) {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}

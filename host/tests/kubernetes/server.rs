@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -126,13 +126,20 @@ impl Server {
         }
     }
 
+    /// Where it is found.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
     /// A kubeconfig for a user.
     pub(crate) fn kubeconfig(&self, token: &str) -> Value {
-        kubeconfig(
-            &format!("https://127.0.0.1:{}", self.port),
-            Some(&self.folder.join("certs/apiserver.crt")),
-            token,
-        )
+        self.kubeconfig_at(self.address(), token)
+    }
+
+    /// The same for an address that leads to it.
+    pub(crate) fn kubeconfig_at(&self, address: SocketAddr, token: &str) -> Value {
+        let authority = self.folder.join("certs/apiserver.crt");
+        kubeconfig(&format!("https://{address}"), Some(&authority), token)
     }
 
     /// A client of a user, in the runtime at hand.

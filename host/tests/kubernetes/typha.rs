@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use rcgen::ExtendedKeyUsagePurpose;
 use serde_json::{Value, json};
-use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
+use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls, probe};
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
 use crate::follow::from_files;
 use crate::objects::{cluster, peer, settings};
-use crate::papers::{Name, Papers};
+use crate::papers::{Name, Papers, told_of_certificate};
 use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
 use crate::typhas::{Typha, config, follow, has_typha};
@@ -158,7 +158,7 @@ async fn with_tls_both_sides_are_known() {
             server: server.clone(),
         };
         let config = Config { tls: Some(tls), ..typha.config() };
-        let mut followed = follow(config, kubeconfig.clone(), settings()).await;
+        let mut followed = follow(config.clone(), kubeconfig.clone(), settings()).await;
         match told {
             None => followed.until_rendered(&format!("{server:?}"), &objects).await,
             Some(told) => {
@@ -167,6 +167,21 @@ async fn with_tls_both_sides_are_known() {
             }
         }
         followed.stop().await;
+        let steps = probe(&config, None, &settings()).await;
+        let step = |what: &str| steps.iter().find(|step| step.what.starts_with(what)).map(|step| &step.found);
+        match told {
+            None => {
+                let subject = "CN=typha-server";
+                let connected = step("typha: connect").unwrap().as_ref().unwrap();
+                told_of_certificate(connected, subject, Some("URIs spiffe://cluster/typha"));
+                let own = step(&format!("typha: {}", file("typha-client.pem"))).unwrap().as_ref().unwrap();
+                told_of_certificate(own, "CN=typha-client", None);
+            }
+            Some(told) => {
+                let failed = steps.iter().filter_map(|step| step.found.as_ref().err());
+                assert!(failed.clone().any(|reason| reason.contains(told)), "{told}: {steps:#?}");
+            }
+        }
     }
 }
 

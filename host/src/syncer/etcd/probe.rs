@@ -98,6 +98,10 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
             "version {}, but it has no leader: most of the members must be up and reach each other",
             status.version
         )),
+        Ok(status) if is_too_old(&status.version) => Err(format!(
+            "version {}: it does not say how far a watch is; 3.4 or later is needed",
+            status.version
+        )),
         Ok(status) => Ok(format!("version {}", status.version)),
         // Who may read Calico's keys need not be allowed to ask this.
         Err(failure) if failure.to_string().contains("permission denied") => {
@@ -116,5 +120,23 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
             Err(failure) => Err(failure.to_string()),
         };
         take(&format!("read {folder} at"), found);
+    }
+}
+
+/// Whether a version is known to be older than the oldest that can be followed.
+fn is_too_old(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    matches!((parts.next().flatten(), parts.next().flatten()), (Some(major), Some(minor)) if (major, minor) < (3, 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_says_nothing_is_tried() {
+        let old = ["2.3.8", "3.3.27"];
+        let fine = ["3.4.0", "3.10.1-rc.1", "4.0", "", "v3"];
+        assert!(old.into_iter().all(is_too_old) && !fine.into_iter().any(is_too_old));
     }
 }
