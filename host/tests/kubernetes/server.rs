@@ -145,7 +145,9 @@ impl Server {
     /// A client of a user, in the runtime at hand.
     pub(crate) async fn client(&self, token: &str) -> kube::Client {
         let config = serde_json::from_value(self.kubeconfig(token)).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+        let mut config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+        // An error of the API server is an answer too.
+        config.default_retry = false;
         kube::Client::try_from(config).unwrap()
     }
 }
