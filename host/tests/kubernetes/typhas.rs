@@ -31,6 +31,7 @@ pub(crate) fn has_typha() -> bool {
 pub(crate) struct Typha {
     child: Child,
     pub(crate) port: u16,
+    log: PathBuf,
 }
 
 impl Typha {
@@ -46,7 +47,8 @@ impl Typha {
         api.install_also("Tier", "tiers").await;
         let kubeconfig = api.files.path().join("typha-kubeconfig");
         std::fs::write(&kubeconfig, api.server.kubeconfig(ADMIN).to_string()).unwrap();
-        let log = std::fs::File::create(api.files.path().join(format!("typha-{port}.log"))).unwrap();
+        let path = api.files.path().join(format!("typha-{port}.log"));
+        let log = std::fs::File::create(&path).unwrap();
         let mut command = Command::new(program().expect("a Typha"));
         command.args(["-c", "/nonexistent"]).env_clear();
         let fixed = [
@@ -59,7 +61,7 @@ impl Typha {
         command.envs(fixed).envs(settings.iter().copied());
         command.env("KUBECONFIG", kubeconfig).env("TYPHA_SERVERPORT", port.to_string());
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        Self { child: command.spawn().unwrap(), port }
+        Self { child: command.spawn().unwrap(), port, log: path }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -68,6 +70,11 @@ impl Typha {
 
     pub(crate) fn config(&self) -> Config {
         config(self.address())
+    }
+
+    /// All that it has written into its log.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// Asks it to end, which it does by and by.
