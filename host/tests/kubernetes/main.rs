@@ -14,6 +14,7 @@ mod common;
 mod deployed;
 mod discovery;
 mod dns;
+mod doctor;
 mod etcd;
 mod etcds;
 mod events;

@@ -245,7 +245,7 @@ async fn the_program_reads_typha_and_says_what_keeps_it_from_there() {
     let ran = run("doctor").await.ends(1);
     let line = |start: &str| ran.out.lines().find(|line| line.starts_with(start)).unwrap_or_default();
     assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{ran:#?}");
-    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{ran:#?}");
+    assert!(line("ok      kubernetes: list and watch services").ends_with("allowed"), "{ran:#?}");
     assert!(line("FAILED  bird: ").contains("is BIRD running"), "{ran:#?}");
     assert_eq!(line("ok      templates"), "ok      templates: can be used", "{ran:#?}");
 

@@ -1,7 +1,5 @@
 //! Tries the way to each member, step by step.
 
-use tokio::net::lookup_host;
-
 use super::config::{Config, Endpoint, Members, Pace};
 use super::connection::{self, Connection};
 use super::discovery::{self, Discovery};
@@ -11,7 +9,7 @@ use super::resolver;
 use crate::engine::Settings;
 use crate::syncer::backoff::chance;
 use crate::syncer::mirror::folders;
-use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};
+use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step, look_up, unconnected};
 use crate::types::tame;
 
 /// How many of the members that DNS names are tried: it may name any number.
@@ -55,32 +53,14 @@ async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, s
         steps.push(Step::new(format!("etcd: {what} {endpoint}"), found.map(tamed).map_err(tamed)));
         is_ok
     };
-    let found = match tokio::time::timeout(pace.dial, lookup_host((&*endpoint.host, endpoint.port))).await {
-        Ok(Ok(addresses)) => {
-            let shown: Vec<String> = addresses.map(|address| address.ip().to_string()).collect();
-            Ok(shown.join(", "))
-        }
-        Ok(Err(error)) => {
-            Err(format!("{error}; is the name right, and does this node ask the right servers?"))
-        }
-        Err(_) => Err("there is no answer from DNS".to_owned()),
-    };
+    let found = look_up(&endpoint.host, endpoint.port, pace.dial).await;
     if !take("look up", found) {
         return;
     }
     let bare = Connection::connect(&config.tls, endpoint, &pace).await;
     let found = match &bare {
         Ok(connection) => Ok(connection.peer().map_or_else(|| "without TLS".to_owned(), str::to_owned)),
-        Err(failure) => {
-            let reason = failure.to_string();
-            let todo = match reason.starts_with("TLS") {
-                true => {
-                    "does etcd speak TLS there? compare the names, dates and authorities of the certificates"
-                }
-                false => "is etcd running there, and does a network policy or firewall let this node in?",
-            };
-            Err(format!("{reason}; {todo}"))
-        }
+        Err(failure) => Err(unconnected("etcd", &failure.to_string())),
     };
     if !take("connect to", found) {
         return;
