@@ -32,7 +32,7 @@ fn config(dns: &Dns) -> Config {
 }
 
 fn follow(config: Config) -> Followed {
-    follow_alone(config, settings(), Pace { answer: Duration::from_secs(1), ..etcd_pace() })
+    follow_alone(config, settings(), Pace { look_up: Duration::from_secs(1), ..etcd_pace() })
 }
 
 #[tokio::test]

@@ -176,6 +176,8 @@ pub struct Pace {
     pub first_wait: Duration,
     /// The longest wait between attempts; 30 s.
     pub longest_wait: Duration,
+    /// How long the name servers may take to name the members; 8 s, so that what is read once says so in time.
+    pub look_up: Duration,
     /// How long a connection may take to be made, TLS included; 3 s, so that another member is tried before long.
     pub dial: Duration,
     /// How long an answer may take; 20 s.
@@ -197,6 +199,7 @@ impl Default for Pace {
         Self {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
+            look_up: Duration::from_secs(8),
             dial: Duration::from_secs(3),
             answer: Duration::from_secs(20),
             grace: Duration::from_secs(5),

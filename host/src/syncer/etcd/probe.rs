@@ -37,7 +37,7 @@ pub async fn probe(config: &Config, settings: &Settings) -> Vec<Step> {
 }
 
 async fn discover(discovery: &Discovery, steps: &mut Vec<Step>) -> Vec<Endpoint> {
-    let answers = resolver::ask(discovery, Pace::default().answer).await;
+    let answers = resolver::ask(discovery, Pace::default().look_up).await;
     let members = discovery::members(&answers, chance);
     let shown = answers.map(|answer| answer.to_string()).join("; ");
     let found = members.as_ref().map(|_| tame(&shown, MAX_REASON)).map_err(|reason| tame(reason, MAX_REASON));
