@@ -10,12 +10,13 @@ use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls, probe};
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
-use crate::follow::from_files;
+use crate::etcd;
+use crate::follow::{Store, from_files};
 use crate::objects::{cluster, peer, settings};
 use crate::papers::{Name, Papers, told_of_certificate};
 use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
-use crate::typhas::{Typha, config, follow, has_typha};
+use crate::typhas::{Typha, config, follow, follow_alone, has_typha};
 use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// The cluster, with a little of everything in it, and its objects.
@@ -59,6 +60,37 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     let events = followed.first_told();
     assert_eq!(events.len(), 2, "{events:#?}");
     assert_eq!(followed.states[0].losses, 0, "an absence within the time that is given is no loss");
+    followed.stop().await;
+}
+
+#[tokio::test]
+async fn older_data_behind_a_typha_that_begins_anew_is_what_there_is() {
+    if !has_typha() {
+        return;
+    }
+    let Some((mut etcd, mut objects)) = etcd::taken(&[]).await else { return };
+    etcd.end();
+    etcd.save();
+    etcd.begin().await;
+    let (folder, [port]) = (tempfile::tempdir().unwrap(), free_ports());
+    let typha = Typha::start_on(&etcd, port, folder.path());
+    let mut followed = follow_alone(typha.config(), settings());
+    followed.until_rendered("the start", &objects).await;
+    etcd.apply(&peer(9)).await;
+    objects.push(peer(9));
+    followed.until_rendered("a peer", &objects).await;
+    followed.first_told();
+
+    drop(typha);
+    etcd.end();
+    etcd.restore();
+    etcd.begin().await;
+    let _typha = Typha::start_on(&etcd, port, folder.path());
+    objects.pop();
+    followed.until_rendered("the copy", &objects).await;
+    let told = followed.first_told();
+    assert!(told.len() == 1 && told[0].starts_with("Delete"), "{told:#?}");
+    assert_eq!(followed.states[0].losses, 0);
     followed.stop().await;
 }
 
