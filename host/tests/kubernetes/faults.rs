@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::follow::{Followed, pace};
 use crate::objects::{calico, cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
-use crate::server::{ADMIN, kubeconfig};
+use crate::server::{ADMIN, free_ports, kubeconfig};
 use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// A cluster behind a proxy, and its sources in sync.
@@ -259,7 +259,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     let Some(api) = Cluster::take().await else { return };
     let mut objects = cluster();
     api.apply_all(&objects).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [port] = free_ports();
     let file = api.put(&kubeconfig(&format!("http://127.0.0.1:{port}"), None, ADMIN));
     let mut followed = Followed::start(file, settings(), pace()).await;
     followed

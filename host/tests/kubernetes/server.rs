@@ -6,6 +6,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -56,9 +57,19 @@ pub(crate) fn skipped(reason: &str) {
     writeln!(out, "skipped: {reason}").unwrap();
 }
 
+/// Ports of this machine at which nobody listens. They are below those that systems give to whoever asks for any, so nobody
+/// else is given them before a server has come up there, which can take seconds.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = || loop {
+        // Programs of tests that run at once begin at different ones.
+        let at = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(101));
+        let port = 10_000 + (at % 20_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            break port;
+        }
+    };
+    [(); N].map(|()| next())
 }
 
 /// What a server on this machine answers, without its head; nothing where there is none.
