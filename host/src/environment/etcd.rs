@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{EnvironmentError, Found, Lookup, etcds, first};
+use super::{EnvironmentError, Found, Lookup, etcds, first, parsed};
 use crate::syncer::Pem;
-use crate::syncer::etcd::{Config, Endpoints, Identity, Tls, User};
+use crate::syncer::etcd::{Config, Discovery, Endpoints, Identity, Members, NameServers, Tls, User};
 
 /// What is said about etcd, each with what says it.
 #[derive(Default)]
@@ -41,21 +41,21 @@ impl Said {
     /// What it comes to; `endpoints` is where the endpoints are to be said.
     pub(crate) fn config(self, endpoints: &'static str) -> Result<Config, EnvironmentError> {
         let wrong = |(variable, value): Found, reason: String| EnvironmentError { variable, value, reason };
-        let endpoints = match (self.endpoints, self.discovery) {
+        let members = match (self.endpoints, self.discovery) {
             (Some((own, _)), Some(discovery)) => {
                 let reason = format!("{own} says where etcd is too; only one of the two may");
                 return Err(wrong(discovery, reason));
             }
             (None, Some(discovery)) => {
-                let reason = format!("members are not looked up by SRV records; name them in {endpoints}");
-                return Err(wrong(discovery, reason));
+                let domain = parsed(discovery, str::parse)?;
+                Members::Discovered(Discovery { domain, servers: NameServers::System })
             }
             (None, None) => {
                 let reason = "nothing says where etcd is; write `http://HOST:2379`, several with commas";
                 return Err(wrong((endpoints, String::new()), reason.to_owned()));
             }
             (Some((variable, value)), None) => match value.parse::<Endpoints>() {
-                Ok(endpoints) => endpoints,
+                Ok(endpoints) => Members::Named(endpoints),
                 // What cannot be read may have a password in it.
                 Err(error) => return Err(wrong((variable, "…".to_owned()), error.reason)),
             },
@@ -88,7 +88,7 @@ impl Said {
                 Tls { authority: authority.map(written), identity }
             }
         };
-        Ok(Config { endpoints, user, tls })
+        Ok(Config { members, user, tls })
     }
 }
 
@@ -131,12 +131,18 @@ mod tests {
             ("ETCD_KEY_FILE", "/key"),
         ])
         .expect("all of it");
-        let shown: Vec<String> = config.endpoints.all().iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["https://a:2379", "http://b:2379"]);
+        let named = "https://a:2379,http://b:2379".parse().expect("endpoints");
+        assert_eq!(config.members, Members::Named(named));
         assert_eq!(config.user, Some(User::new("calico".to_owned(), "sesame")));
         let file = |name: &str| Pem::File(PathBuf::from(name));
         let identity = Some(Identity { certificate: file("/cert"), key: file("/key") });
         assert_eq!(config.tls, Tls { authority: Some(file("/ca")), identity });
+
+        let config =
+            read(&[("ETCD_DISCOVERY_SRV", "example.org"), ("ETCD_ENDPOINTS", "")]).expect("a domain");
+        let domain = "example.org".parse().expect("a domain");
+        let discovery = Discovery { domain, servers: NameServers::System };
+        assert_eq!(config.members, Members::Discovered(discovery));
 
         let at = ("ETCD_ENDPOINTS", "http://a:2379");
         for half in [("ETCD_USERNAME", "calico"), ("ETCD_PASSWORD", "sesame")] {
@@ -152,9 +158,9 @@ mod tests {
             (&[("ETCD_ENDPOINTS", "")], "ETCD_ENDPOINTS", "http://HOST:2379"),
             (&[("ETCD_ENDPOINTS", "a:2379")], "ETCD_ENDPOINTS", "http://HOST:2379"),
             (
-                &[("ETCD_DISCOVERY_SRV", "example.org")],
-                "ETCD_DISCOVERY_SRV=\"example.org\"",
-                "ETCD_ENDPOINTS",
+                &[("ETCD_DISCOVERY_SRV", "http://example.org")],
+                "ETCD_DISCOVERY_SRV=\"http://example.org\"",
+                "`example.org`",
             ),
             (&[at, ("ETCD_DISCOVERY_SRV", "example.org")], "ETCD_DISCOVERY_SRV", "only one"),
             (&[at, ("ETCD_CERT_FILE", "/cert")], "ETCD_CERT_FILE", "both, or neither"),

@@ -165,9 +165,13 @@ mod tests {
         .expect("YAML") else {
             panic!("etcd")
         };
-        assert_eq!(config.endpoints.all()[0].to_string(), "https://a:2379");
+        let named = "https://a:2379".parse().expect("an endpoint");
+        assert_eq!(config.members, etcd::Members::Named(named));
         assert_eq!(config.tls.authority, Some(Pem::Text { name: "etcdCACert", text: "authority\n".into() }));
         assert!(config.user.is_some() && config.tls.identity.is_some());
+        let discovered = format!("{HEAD}  datastoreType: etcdv3\n  etcdDiscoverySrv: example.org\n");
+        let Ok(CalicoConfig::Etcd(config)) = parse(&discovered) else { panic!("etcd") };
+        assert!(matches!(config.members, etcd::Members::Discovered(_)), "{config:?}");
         let json = r#"{"apiVersion":"projectcalico.org/v3","kind":"CalicoAPIConfig","spec":{"etcdEndpoints":"http://a:1"}}"#;
         assert_eq!(parse(json).expect("JSON").store(), Store::Etcd);
         let kubernetes = format!("{HEAD}  datastoreType: kubernetes\n  kubeconfig: /k\n");
@@ -179,6 +183,7 @@ mod tests {
     fn what_is_wrong_is_told_with_its_key_and_never_shows_a_secret() {
         let at = "  etcdEndpoints: http://a:1\n";
         for (spec, told) in [
+            (format!("{at}  etcdDiscoverySrv: x\n"), "spec.etcdDiscoverySrv: etcdEndpoints says"),
             (format!("{at}  etcdEndpoint: x\n"), "\"etcdEndpoint\" is no key"),
             (format!("{at}  etcdPassword: 4711\n"), "spec.etcdPassword: no text"),
             (format!("{at}  etcdCertFile: /c\n"), "spec.etcdCertFile: the key"),

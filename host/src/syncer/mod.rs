@@ -9,6 +9,7 @@ pub mod kubernetes;
 mod mirror;
 mod once;
 mod step;
+mod turns;
 pub mod typha;
 mod watched;
 

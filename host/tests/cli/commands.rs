@@ -147,6 +147,30 @@ fn exported_templates_give_the_same_files() {
 }
 
 #[test]
+fn doctor_tries_what_is_on_the_node_and_says_what_fails() {
+    let bench = Bench::new();
+    bench.run("templates export conf").ends(0);
+    let doctor = || {
+        let mut command = bench.command("doctor --node worker-1 --config tailorbird.toml --confdir conf");
+        // Neither BIRD nor a cluster that this machine may have.
+        Ran::of(command.env("TAILORBIRD_BIRD_SOCKETS", "run").env("HOME", bench.path("home"))).ends(1)
+    };
+    bench.put("tailorbird.toml", "");
+    let ran = doctor().prints("ok      configuration file: can be used\n");
+    let ran = ran.prints("ok      plugins: 0 can be used\n").prints("ok      templates: can be used\n");
+    ran.prints("FAILED  bird: run/bird.ctl: ").prints("is BIRD running").prints("KUBECONFIG names");
+    for (file, text, failed) in [
+        ("tailorbird.toml", "colour = 1\n", "FAILED  configuration file: tailorbird.toml: "),
+        ("tailorbird.toml", "[[plugin]]\npath = \"none.wasm\"\n", "FAILED  plugins: "),
+        ("conf/templates/bird.hbs", "{{#if}\n", "FAILED  templates: "),
+    ] {
+        bench.put(file, text);
+        let ran = doctor().prints(failed);
+        assert!(!ran.out.contains("all is as it should be"), "{ran:#?}");
+    }
+}
+
+#[test]
 fn templates_that_cannot_be_used_are_errors() {
     let bench = Bench::new();
     let line = "render --objects OBJECTS --node worker-1 --confdir conf --out OUT";

@@ -28,7 +28,7 @@ fn calicos() -> Vec<Value> {
 }
 
 /// An etcd with Calico's part of the cluster in it, and its objects.
-async fn taken(more: &[&str]) -> Option<(Etcd, Vec<Value>)> {
+pub(crate) async fn taken(more: &[&str]) -> Option<(Etcd, Vec<Value>)> {
     let etcd = Etcd::start(more).await?;
     let objects = calicos();
     etcd.apply_all(&objects).await;
@@ -470,8 +470,7 @@ async fn with_tls_both_sides_are_known() {
             followed.stop().await;
         }
         // It speaks TLS, and is not spoken to with it.
-        let bare = etcd.secure().endpoints.all()[0].to_string().replace("https", "http");
-        let mut followed = follow(Config::new(bare.parse().unwrap()));
+        let mut followed = follow(config(etcd.secure_address()));
         followed.until("no TLS", |followed| followed.first_lost().contains("write `https://`")).await;
         followed.stop().await;
     }

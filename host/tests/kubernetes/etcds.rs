@@ -156,8 +156,12 @@ impl Etcd {
     }
 
     /// Where it is found with TLS.
+    pub(crate) fn secure_address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports[1]))
+    }
+
     pub(crate) fn secure(&self) -> Config {
-        Config::new(format!("https://127.0.0.1:{}", self.ports[1]).parse().unwrap())
+        Config::new(format!("https://{}", self.secure_address()).parse().unwrap())
     }
 
     /// Asks it for something, as the user that was said to ask.

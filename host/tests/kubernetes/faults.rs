@@ -12,7 +12,8 @@ use crate::cluster::Cluster;
 use crate::follow::{Followed, pace};
 use crate::objects::{calico, cluster, node, peer, settings};
 use crate::proxy::{Fault, Proxy, Seen};
-use crate::server::{ADMIN, kubeconfig};
+use crate::server::{ADMIN, free_ports, kubeconfig};
+use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// A cluster behind a proxy, and its sources in sync.
 struct Scene {
@@ -55,6 +56,32 @@ impl Scene {
 }
 
 #[tokio::test]
+async fn harm_on_the_way_changes_nothing_in_the_end() {
+    let Some(api) = Cluster::take().await else { return };
+    let objects = cluster();
+    api.apply_all(&objects).await;
+    let wire = Wire::to(api.server.address()).await;
+    let kubeconfig = api.put(&api.server.kubeconfig_at(wire.address, ADMIN));
+    let short = Duration::from_secs(1);
+    let pace = Pace { answer: short, silence: short, grace: Duration::from_secs(30), ..pace() };
+    // To the first connection of many, which is TLS: in the midst of its beginning, and of what is asked for.
+    let harms = [
+        Harm::Cut(0),
+        Harm::Cut(700),
+        Harm::Cut(3000),
+        Harm::Silence(0),
+        Harm::Silence(3000),
+        Harm::Garbage(0),
+        Harm::Garbage(3000),
+        Harm::Flip(1000),
+        Harm::Flip(3000),
+        Harm::Slow,
+    ];
+    let follow = async |_| Followed::start(kubeconfig.clone(), settings(), pace).await;
+    each_harm_changes_nothing_in_the_end(wire, &harms, &api, &objects, follow).await;
+}
+
+#[tokio::test]
 async fn a_watch_that_is_cut_anywhere_goes_on_where_it_was() {
     let Some(mut scene) = Scene::start(pace()).await else { return };
     let offsets = [0, 1, 7, 60, 200, 333];
@@ -84,18 +111,24 @@ async fn a_watch_that_falls_silent_is_given_up() {
 /// While nobody looks, an object is deleted and another changed, and the history of both is lost.
 #[tokio::test]
 async fn after_a_lost_history_what_was_deleted_is_gone() {
-    // The last one is the API server's own word: it does not know what happened since so long ago.
-    for fault in [Fault::Answer(410, None), Fault::Event(410), Fault::Oldest] {
-        let Some(mut scene) = Scene::start(pace()).await else { return };
+    // The last two are the API server's own word: it does not know what happened since so long ago; and what is known here is
+    // newer than all that it has, as after older data was put back.
+    for fault in [Fault::Answer(410, None), Fault::Event(410), Fault::OLDEST, Fault::NEWEST] {
+        let Some(mut scene) = Scene::start(Pace { silence: Duration::from_secs(1), ..pace() }).await else {
+            return;
+        };
         scene.add(peer(10)).await;
         scene.settled("a peer").await;
         scene.proxy.harm(1, |seen| seen.is_watch("bgppeers"), Fault::Cut(0));
-        scene.proxy.harm(1, |seen| seen.is_watch("bgppeers"), fault.clone());
+        let is_first = |seen: &Seen| seen.is_watch("bgppeers") || seen.is_confirmation("bgppeers");
+        // Who asks for a version that is not there yet hears nothing, asks whether it is, and hears that it is not.
+        let times = if matches!(fault, Fault::Version(version) if version > 1) { 2 } else { 1 };
+        scene.proxy.harm(times, is_first, fault.clone());
         scene.take_back().await;
         scene.add(peer(11)).await;
         scene.settled(&format!("{fault:?}")).await;
         assert!(scene.proxy.is_done());
-        assert_eq!((scene.lists("bgppeers"), scene.followed.of("bgppeers").losses), (2, 1));
+        assert_eq!((scene.lists("bgppeers"), scene.followed.of("bgppeers").losses), (2, 1), "{fault:?}");
         // What is as it was is not told again.
         let told = scene.followed.of("bgppeers").events.len();
         assert_eq!(told, 2 + 1 + 2, "peers at the start, one more, one new and one gone");
@@ -226,7 +259,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     let Some(api) = Cluster::take().await else { return };
     let mut objects = cluster();
     api.apply_all(&objects).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [port] = free_ports();
     let file = api.put(&kubeconfig(&format!("http://127.0.0.1:{port}"), None, ADMIN));
     let mut followed = Followed::start(file, settings(), pace()).await;
     followed
@@ -257,7 +290,7 @@ async fn an_api_server_that_is_down_is_waited_for() {
     objects.push(peer(11));
     api.apply(&peer(11)).await;
     let proxy = Proxy::start_at(api.server, port).await;
-    proxy.harm(1, |seen| seen.is_watch("bgppeers"), Fault::Oldest);
+    proxy.harm(1, |seen| seen.is_watch("bgppeers"), Fault::OLDEST);
     followed.until_rendered("up after long", &objects).await;
     assert!(proxy.is_done());
 }

@@ -12,6 +12,9 @@ mod cluster;
 #[allow(dead_code)]
 mod common;
 mod deployed;
+mod discovery;
+mod dns;
+mod doctor;
 mod etcd;
 mod etcds;
 mod events;

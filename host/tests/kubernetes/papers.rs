@@ -11,6 +11,7 @@ use rcgen::{
 /// A name that a certificate has beside its common name.
 pub(crate) enum Name<'a> {
     Uri(&'a str),
+    Host(&'a str),
     Address(IpAddr),
 }
 
@@ -38,11 +39,20 @@ impl<'a> Papers<'a> {
         params.extended_key_usages = vec![usage];
         params.subject_alt_names.extend(names.iter().map(|name| match name {
             Name::Uri(uri) => SanType::URI((*uri).try_into().unwrap()),
+            Name::Host(host) => SanType::DnsName((*host).try_into().unwrap()),
             Name::Address(address) => SanType::IpAddress(*address),
         }));
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         fs::write(self.folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
         fs::write(self.folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+}
+
+/// A step tells whose certificate it is, who signed it, from when until when it is valid, and what else it is for.
+pub(crate) fn told_of_certificate(told: &str, subject: &str, more: Option<&str>) {
+    let parts = [subject, "signed by CN=authority", "valid from ", " until "];
+    for part in parts.into_iter().chain(more) {
+        assert!(told.contains(part), "{part}: {told}");
     }
 }

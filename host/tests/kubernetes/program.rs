@@ -200,7 +200,7 @@ async fn a_daemon_follows_the_cluster_through_an_absence_of_its_api_server() {
     objects.push(peer(9));
     api.apply(&peer(9)).await;
     let proxy = Proxy::start_at(api.server, port).await;
-    proxy.harm(1, |seen: &Seen| seen.is_watch("bgppeers"), Fault::Oldest);
+    proxy.harm(1, |seen: &Seen| seen.is_watch("bgppeers"), Fault::OLDEST);
     until("all is as it should be", shows(&objects)).await;
     let log = fs::read_to_string(bench.path("log")).unwrap();
     assert!(log.contains("bgppeers: what happened meanwhile is no longer known"));

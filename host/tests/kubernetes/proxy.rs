@@ -28,11 +28,17 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn is_list(&self, resource: &str) -> bool {
-        self.path.contains(&format!("/{resource}?")) && !self.path.contains("watch=1")
+        let is_other = self.is_watch(resource) || self.is_confirmation(resource);
+        self.path.contains(&format!("/{resource}?")) && !is_other
     }
 
     pub(crate) fn is_watch(&self, resource: &str) -> bool {
         self.path.contains(&format!("/{resource}?")) && self.path.contains("watch=1")
+    }
+
+    /// It asks how far the API server is.
+    pub(crate) fn is_confirmation(&self, resource: &str) -> bool {
+        self.path.contains(&format!("/{resource}?")) && self.path.contains("NotOlderThan")
     }
 
     pub(crate) fn is_later_page(&self, resource: &str) -> bool {
@@ -47,14 +53,21 @@ pub(crate) enum Fault {
     Answer(u16, Option<u64>),
     /// It is answered with a watch that holds this error and ends.
     Event(u16),
-    /// It asks for the oldest version there is in the place of its own.
-    Oldest,
+    /// It asks for this version in the place of its own.
+    Version(u64),
     /// After so many more bytes of the answer the connection is cut.
     Cut(usize),
     /// After so many more bytes of the answer nothing comes any more.
     Silence(usize),
     /// The answer comes in small pieces, so many milliseconds apart.
     Slow(u64),
+}
+
+impl Fault {
+    /// It asks for the oldest version there is.
+    pub(crate) const OLDEST: Self = Self::Version(1);
+    /// It asks for a version that comes in years.
+    pub(crate) const NEWEST: Self = Self::Version(1 << 40);
 }
 
 struct Rule {
@@ -176,9 +189,10 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             let event = json!({"type": "ERROR", "object": status(code)});
             return Response::new(Body::from(format!("{event}\n")));
         }
-        Some(Fault::Oldest) => {
-            let (rest, _) = path.split_once("resourceVersion=").unwrap();
-            path = format!("{rest}resourceVersion=1");
+        Some(Fault::Version(version)) => {
+            let (before, after) = path.split_once("resourceVersion=").unwrap();
+            let after = after.split_once('&').map(|(_, after)| format!("&{after}")).unwrap_or_default();
+            path = format!("{before}resourceVersion={version}{after}");
         }
         _ => {}
     }
@@ -200,7 +214,7 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
                 harm = shared.fault(&seen, true).and_then(|fault| match fault {
                     Fault::Cut(left) | Fault::Silence(left) => Some((left, fault)),
                     Fault::Slow(_) => Some((usize::MAX, fault)),
-                    Fault::Answer(..) | Fault::Event(_) | Fault::Oldest => None,
+                    Fault::Answer(..) | Fault::Event(_) | Fault::Version(_) => None,
                 });
             }
             if let Some((left, fault)) = &mut harm {

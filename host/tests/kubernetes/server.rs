@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -56,9 +57,19 @@ pub(crate) fn skipped(reason: &str) {
     writeln!(out, "skipped: {reason}").unwrap();
 }
 
+/// Ports of this machine at which nobody listens. They are below those that systems give to whoever asks for any, so nobody
+/// else is given them before a server has come up there, which can take seconds.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = || loop {
+        // Programs of tests that run at once begin at different ones.
+        let at = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(101));
+        let port = 10_000 + (at % 20_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            break port;
+        }
+    };
+    [(); N].map(|()| next())
 }
 
 /// What a server on this machine answers, without its head; nothing where there is none.
@@ -126,19 +137,28 @@ impl Server {
         }
     }
 
+    /// Where it is found.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
     /// A kubeconfig for a user.
     pub(crate) fn kubeconfig(&self, token: &str) -> Value {
-        kubeconfig(
-            &format!("https://127.0.0.1:{}", self.port),
-            Some(&self.folder.join("certs/apiserver.crt")),
-            token,
-        )
+        self.kubeconfig_at(self.address(), token)
+    }
+
+    /// The same for an address that leads to it.
+    pub(crate) fn kubeconfig_at(&self, address: SocketAddr, token: &str) -> Value {
+        let authority = self.folder.join("certs/apiserver.crt");
+        kubeconfig(&format!("https://{address}"), Some(&authority), token)
     }
 
     /// A client of a user, in the runtime at hand.
     pub(crate) async fn client(&self, token: &str) -> kube::Client {
         let config = serde_json::from_value(self.kubeconfig(token)).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+        let mut config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+        // An error of the API server is an answer too.
+        config.default_retry = false;
         kube::Client::try_from(config).unwrap()
     }
 }

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use rcgen::ExtendedKeyUsagePurpose;
 use serde_json::{Value, json};
-use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls};
+use tailorbird::syncer::typha::{At, Config, ServerIdentity, Tls, probe};
 
 use crate::cluster::Cluster;
 use crate::common::Bench;
-use crate::follow::from_files;
+use crate::etcd;
+use crate::follow::{Store, from_files};
 use crate::objects::{cluster, peer, settings};
-use crate::papers::{Name, Papers};
+use crate::papers::{Name, Papers, told_of_certificate};
 use crate::program::{Daemon, ended, program, set};
 use crate::server::{free_ports, skipped};
-use crate::typhas::{Typha, config, follow, has_typha};
+use crate::typhas::{Typha, config, follow, follow_alone, has_typha};
 use crate::wire::{Harm, Wire, each_harm_changes_nothing_in_the_end};
 
 /// The cluster, with a little of everything in it, and its objects.
@@ -59,6 +60,37 @@ async fn a_cluster_is_followed_through_typhas_absence() {
     let events = followed.first_told();
     assert_eq!(events.len(), 2, "{events:#?}");
     assert_eq!(followed.states[0].losses, 0, "an absence within the time that is given is no loss");
+    followed.stop().await;
+}
+
+#[tokio::test]
+async fn older_data_behind_a_typha_that_begins_anew_is_what_there_is() {
+    if !has_typha() {
+        return;
+    }
+    let Some((mut etcd, mut objects)) = etcd::taken(&[]).await else { return };
+    etcd.end();
+    etcd.save();
+    etcd.begin().await;
+    let (folder, [port]) = (tempfile::tempdir().unwrap(), free_ports());
+    let typha = Typha::start_on(&etcd, port, folder.path());
+    let mut followed = follow_alone(typha.config(), settings());
+    followed.until_rendered("the start", &objects).await;
+    etcd.apply(&peer(9)).await;
+    objects.push(peer(9));
+    followed.until_rendered("a peer", &objects).await;
+    followed.first_told();
+
+    drop(typha);
+    etcd.end();
+    etcd.restore();
+    etcd.begin().await;
+    let _typha = Typha::start_on(&etcd, port, folder.path());
+    objects.pop();
+    followed.until_rendered("the copy", &objects).await;
+    let told = followed.first_told();
+    assert!(told.len() == 1 && told[0].starts_with("Delete"), "{told:#?}");
+    assert_eq!(followed.states[0].losses, 0);
     followed.stop().await;
 }
 
@@ -158,7 +190,7 @@ async fn with_tls_both_sides_are_known() {
             server: server.clone(),
         };
         let config = Config { tls: Some(tls), ..typha.config() };
-        let mut followed = follow(config, kubeconfig.clone(), settings()).await;
+        let mut followed = follow(config.clone(), kubeconfig.clone(), settings()).await;
         match told {
             None => followed.until_rendered(&format!("{server:?}"), &objects).await,
             Some(told) => {
@@ -167,6 +199,21 @@ async fn with_tls_both_sides_are_known() {
             }
         }
         followed.stop().await;
+        let steps = probe(&config, None, &settings()).await;
+        let step = |what: &str| steps.iter().find(|step| step.what.starts_with(what)).map(|step| &step.found);
+        match told {
+            None => {
+                let subject = "CN=typha-server";
+                let connected = step("typha: connect").unwrap().as_ref().unwrap();
+                told_of_certificate(connected, subject, Some("URIs spiffe://cluster/typha"));
+                let own = step(&format!("typha: {}", file("typha-client.pem"))).unwrap().as_ref().unwrap();
+                told_of_certificate(own, "CN=typha-client", None);
+            }
+            Some(told) => {
+                let failed = steps.iter().filter_map(|step| step.found.as_ref().err());
+                assert!(failed.clone().any(|reason| reason.contains(told)), "{told}: {steps:#?}");
+            }
+        }
     }
 }
 
@@ -230,7 +277,7 @@ async fn the_program_reads_typha_and_says_what_keeps_it_from_there() {
     let ran = run("doctor").await.ends(1);
     let line = |start: &str| ran.out.lines().find(|line| line.starts_with(start)).unwrap_or_default();
     assert!(line(&format!("ok      typha: greet {address}: version")).len() > 10, "{ran:#?}");
-    assert!(line("ok      kubernetes: list services").ends_with("allowed"), "{ran:#?}");
+    assert!(line("ok      kubernetes: list and watch services").ends_with("allowed"), "{ran:#?}");
     assert!(line("FAILED  bird: ").contains("is BIRD running"), "{ran:#?}");
     assert_eq!(line("ok      templates"), "ok      templates: can be used", "{ran:#?}");
 

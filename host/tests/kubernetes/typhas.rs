@@ -1,7 +1,7 @@
 //! Real Typhas in front of the API server, the program that `TAILORBIRD_TYPHA` names.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tailorbird::syncer::kubernetes::{Access, Place, sources_beside};
 use tailorbird::syncer::typha::{self, At, Config};
 
 use crate::cluster::Cluster;
+use crate::etcds::Etcd;
 use crate::follow::{Followed, pace};
 use crate::server::{ADMIN, free_ports, skipped};
 
@@ -31,6 +32,7 @@ pub(crate) fn has_typha() -> bool {
 pub(crate) struct Typha {
     child: Child,
     pub(crate) port: u16,
+    log: PathBuf,
 }
 
 impl Typha {
@@ -46,20 +48,30 @@ impl Typha {
         api.install_also("Tier", "tiers").await;
         let kubeconfig = api.files.path().join("typha-kubeconfig");
         std::fs::write(&kubeconfig, api.server.kubeconfig(ADMIN).to_string()).unwrap();
-        let log = std::fs::File::create(api.files.path().join(format!("typha-{port}.log"))).unwrap();
+        let at = [("TYPHA_DATASTORETYPE", "kubernetes"), ("KUBECONFIG", kubeconfig.to_str().unwrap())];
+        Self::spawn(api.files.path(), port, &[&at, settings].concat())
+    }
+
+    /// Starts one on a port that has its objects in an etcd, and its log in a folder.
+    pub(crate) fn start_on(etcd: &Etcd, port: u16, folder: &Path) -> Self {
+        let etcd = format!("http://{}", etcd.address());
+        Self::spawn(folder, port, &[("TYPHA_DATASTORETYPE", "etcdv3"), ("TYPHA_ETCDENDPOINTS", &etcd)])
+    }
+
+    fn spawn(folder: &Path, port: u16, settings: &[(&str, &str)]) -> Self {
+        let path = folder.join(format!("typha-{port}.log"));
+        let log = std::fs::File::create(&path).unwrap();
         let mut command = Command::new(program().expect("a Typha"));
         command.args(["-c", "/nonexistent"]).env_clear();
         let fixed = [
-            ("TYPHA_DATASTORETYPE", "kubernetes"),
             ("TYPHA_SERVERHOST", "0.0.0.0"),
             ("TYPHA_LOGFILEPATH", "none"),
             ("TYPHA_LOGSEVERITYSYS", "none"),
             ("TYPHA_SERVERPINGINTERVALSECS", "1"),
         ];
-        command.envs(fixed).envs(settings.iter().copied());
-        command.env("KUBECONFIG", kubeconfig).env("TYPHA_SERVERPORT", port.to_string());
+        command.envs(fixed).envs(settings.iter().copied()).env("TYPHA_SERVERPORT", port.to_string());
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        Self { child: command.spawn().unwrap(), port }
+        Self { child: command.spawn().unwrap(), port, log: path }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -68,6 +80,11 @@ impl Typha {
 
     pub(crate) fn config(&self) -> Config {
         config(self.address())
+    }
+
+    /// All that it has written into its log.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// Asks it to end, which it does by and by.
@@ -107,4 +124,10 @@ pub(crate) async fn follow(config: Config, kubeconfig: PathBuf, settings: Settin
     let mut sources: Vec<Box<dyn Syncer>> = vec![Box::new(typha)];
     sources.extend(sources_beside(access, &settings, None, pace()).0);
     Followed::start_from(sources, settings)
+}
+
+/// Follows a Typha alone.
+pub(crate) fn follow_alone(config: Config, settings: Settings) -> Followed {
+    let typha: Box<dyn Syncer> = Box::new(typha::Typha::new(config, None, &settings, typha_pace()));
+    Followed::start_from(vec![typha], settings)
 }

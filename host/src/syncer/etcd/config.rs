@@ -1,10 +1,12 @@
 //! How etcd is found and spoken to.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::discovery::Discovery;
 use crate::syncer::certificates::Pem;
 use crate::types::ValueError;
 
@@ -12,7 +14,7 @@ use crate::types::ValueError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Where.
-    pub endpoints: Endpoints,
+    pub members: Members,
     /// Who asks, where etcd wants to know.
     pub user: Option<User>,
     /// What is shown and checked at endpoints that speak TLS.
@@ -20,10 +22,19 @@ pub struct Config {
 }
 
 impl Config {
-    /// Without a user, and with the usual authorities.
+    /// Members that are named, without a user, and with the usual authorities.
     pub fn new(endpoints: Endpoints) -> Self {
-        Self { endpoints, user: None, tls: Tls::default() }
+        Self { members: Members::Named(endpoints), user: None, tls: Tls::default() }
     }
+}
+
+/// How the members of a cluster are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Members {
+    /// They are named.
+    Named(Endpoints),
+    /// DNS names them, which is asked anew each time that one of them is to be tried.
+    Discovered(Discovery),
 }
 
 /// A member of etcd: `http://HOST:PORT`, or `https` where it speaks TLS.
@@ -53,16 +64,29 @@ impl FromStr for Endpoint {
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = rest.rsplit_once(':').ok_or_else(|| bad("an endpoint has no port"))?;
-        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad("a port is none"))?;
+        let port = port.parse().map_err(|_| bad("a port is none"))?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            Some(six) if six.parse::<std::net::Ipv6Addr>().is_ok() => six,
+            Some(six) if six.parse::<Ipv6Addr>().is_ok() => six,
             _ => host,
         };
+        Self::new(is_secure, host, port).map_err(|error| bad(&error.reason))
+    }
+}
+
+impl Endpoint {
+    /// The endpoint at a host, which is a name or an address.
+    ///
+    /// # Errors
+    /// The host is neither.
+    pub(super) fn new(is_secure: bool, host: &str, port: u16) -> Result<Self, ValueError> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if host.is_empty() || !(host.chars().all(is_name) || host.parse::<std::net::Ipv6Addr>().is_ok()) {
-            return Err(bad("a host is neither a name nor an address"));
+        if host.is_empty() || !(host.chars().all(is_name) || host.parse::<Ipv6Addr>().is_ok()) {
+            return Err(ValueError::new("a host is neither a name nor an address"));
         }
-        Ok(Self { is_secure, host: host.to_owned(), port })
+        match port {
+            0 => Err(ValueError::new("a port is none")),
+            port => Ok(Self { is_secure, host: host.to_owned(), port }),
+        }
     }
 }
 
@@ -98,11 +122,6 @@ impl Endpoints {
     /// The endpoints, in their order.
     pub fn all(&self) -> &[Endpoint] {
         &self.0
-    }
-
-    /// The endpoint at a place; behind the last comes the first again.
-    pub(super) fn at(&self, place: usize) -> &Endpoint {
-        &self.0[place % self.0.len()]
     }
 }
 
@@ -157,6 +176,8 @@ pub struct Pace {
     pub first_wait: Duration,
     /// The longest wait between attempts; 30 s.
     pub longest_wait: Duration,
+    /// How long the name servers may take to name the members; 8 s, so that what is read once says so in time.
+    pub look_up: Duration,
     /// How long a connection may take to be made, TLS included; 3 s, so that another member is tried before long.
     pub dial: Duration,
     /// How long an answer may take; 20 s.
@@ -178,6 +199,7 @@ impl Default for Pace {
         Self {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
+            look_up: Duration::from_secs(8),
             dial: Duration::from_secs(3),
             answer: Duration::from_secs(20),
             grace: Duration::from_secs(5),
@@ -224,13 +246,6 @@ mod tests {
         }
         let error = "http://root:sesame@a:1".parse::<Endpoints>().expect_err("a user");
         assert!(!error.to_string().contains("sesame"), "{error}");
-    }
-
-    #[test]
-    fn behind_the_last_endpoint_comes_the_first() {
-        let endpoints: Endpoints = "http://a:1,http://b:2".parse().expect("two");
-        assert_eq!(endpoints.at(3).host, "b");
-        assert_eq!(endpoints.at(4).host, "a");
     }
 
     #[test]

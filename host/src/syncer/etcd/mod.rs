@@ -13,13 +13,16 @@
 
 mod config;
 mod connection;
+mod discovery;
 mod failure;
 mod known;
 mod message;
 mod probe;
+mod resolver;
 mod session;
 mod source;
 
-pub use config::{Config, Endpoint, Endpoints, Identity, Pace, Tls, User};
+pub use config::{Config, Endpoint, Endpoints, Identity, Members, Pace, Tls, User};
+pub use discovery::{Discovery, Domain, NameServers};
 pub use probe::probe;
 pub use source::Etcd;

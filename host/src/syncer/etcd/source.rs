@@ -5,14 +5,17 @@ use std::pin::Pin;
 
 use tokio::time::Instant;
 
-use super::config::{Config, Endpoint, Pace};
+use super::config::{Config, Endpoint, Members, Pace};
 use super::connection::Connection;
+use super::discovery::{self, Discovery};
 use super::known::Known;
+use super::resolver;
 use super::session::Session;
 use crate::engine::Settings;
 use crate::syncer::backoff::{Backoff, chance};
 use crate::syncer::mirror::{Board, Mirror, folders};
 use crate::syncer::step::MAX_REASON;
+use crate::syncer::turns::Turns;
 use crate::syncer::{Syncer, Updates};
 use crate::types::tame;
 
@@ -66,27 +69,48 @@ struct Client<'a> {
 
 impl Client<'_> {
     async fn follow(&self) {
-        let endpoints = &self.config.endpoints;
         let mut backoff = Backoff::default();
-        // The nodes of a cluster do not begin all with the same member.
-        let mut place = (chance() * endpoints.all().len() as f64) as usize;
+        let (mut turns, first) = (Turns::default(), chance());
         loop {
-            let endpoint = endpoints.at(place);
-            place = place.wrapping_add(1);
             let begun = Instant::now();
-            let reason = self.connect(endpoint).await;
+            let reason = match self.next(&mut turns, first).await {
+                Ok(endpoint) => format!("{endpoint}: {}", self.connect(&endpoint).await),
+                Err(reason) => reason,
+            };
             // What a server says of itself can be anything, and of any length.
-            let reason = tame(&format!("{endpoint}: {reason}"), MAX_REASON);
-            // Each connection reads everything, so one that ends soon after that is no success.
-            if self.board.state().mirror.is_in_sync() && begun.elapsed() >= self.pace.longest_wait {
-                backoff.succeeded();
+            let reason = tame(&reason, MAX_REASON);
+            if self.board.state().mirror.is_in_sync() {
+                turns.was_of_use();
+                // Each connection reads everything, so one that ends soon after that is no success.
+                if begun.elapsed() >= self.pace.longest_wait {
+                    backoff.succeeded();
+                }
             }
             self.board.state().mirror.is_stale();
-            tracing::info!("etcd at {reason}");
+            tracing::info!("etcd: {reason}");
             self.board.fail(reason);
             let wait = backoff.failed(self.pace.first_wait, self.pace.longest_wait, chance());
             tokio::time::sleep(wait).await;
         }
+    }
+
+    /// The member to try next; one that was tried comes again only after all others.
+    async fn next(&self, turns: &mut Turns<Endpoint>, first: f64) -> Result<Endpoint, String> {
+        let all = match &self.config.members {
+            Members::Named(endpoints) => {
+                let mut all = endpoints.all().to_vec();
+                // The nodes of a cluster do not begin all with the same member.
+                let first = (first * all.len() as f64) as usize % all.len();
+                all.rotate_left(first);
+                all
+            }
+            Members::Discovered(discovery) => self.discover(discovery).await?,
+        };
+        turns.next(&all).ok_or_else(|| "there is no member".to_owned())
+    }
+
+    async fn discover(&self, discovery: &Discovery) -> Result<Vec<Endpoint>, String> {
+        discovery::members(&resolver::ask(discovery, self.pace.look_up).await, chance)
     }
 
     /// Connects and takes what comes until the connection ends, and says why it does.

@@ -9,6 +9,8 @@ use http_body_util::{BodyExt, Limited};
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
 use super::failure::Failure;
 
@@ -46,6 +48,13 @@ impl std::fmt::Debug for Current {
     }
 }
 
+/// A server, and the TLS that is spoken with it.
+pub(super) struct Server {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) tls: Option<(ServerName<'static>, Arc<ClientConfig>)>,
+}
+
 /// How often address and credentials are read again at most: while they are refused, and while there is no connection,
 /// of which they may be the reason too. A program may have to be run to have them.
 const REFUSED: Duration = Duration::from_secs(1);
@@ -74,6 +83,33 @@ impl Access {
         let client = made.map_err(|error| Failure::from_error(&error))?;
         current.client = Some(client.clone());
         Ok(client)
+    }
+
+    /// The server that is connected to; none where a proxy is in its place.
+    ///
+    /// # Errors
+    /// What is said of TLS cannot be used: why.
+    pub(super) fn server(&self) -> Result<Option<Server>, String> {
+        let config = self.current.lock().unwrap_or_else(PoisonError::into_inner).config.clone();
+        if config.proxy_url.is_some() {
+            return Ok(None);
+        }
+        let host = config.cluster_url.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let is_secure = config.cluster_url.scheme_str() == Some("https");
+        let port = config.cluster_url.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
+        let tls = match is_secure {
+            false => None,
+            true => {
+                let name = config.tls_server_name.clone().unwrap_or_else(|| host.clone());
+                let unknown = format!("{name:?} is no name that TLS knows");
+                let name = ServerName::try_from(name).map_err(|_| unknown)?;
+                let client = config.rustls_client_config();
+                let client = client.map_err(|error| Failure::from_error(&error).to_string())?;
+                Some((name, Arc::new(client)))
+            }
+        };
+        Ok(Some(Server { host, port, tls }))
     }
 
     /// Asks for a path and waits until the answer begins, no longer than a time.

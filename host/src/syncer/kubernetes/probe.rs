@@ -4,28 +4,35 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::access::Access;
+use super::access::{Access, Server};
+use super::collection::{Collection, encoded};
 use super::collections;
 use super::failure::Failure;
 use super::groups::{CalicoGroup, Groups};
 use crate::engine::Settings;
-use crate::syncer::step::{MAX_SHOWN, Step};
+use crate::syncer::dial::dial;
+use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step, look_up, unconnected};
 use crate::types::tame;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Asks for the version, for Calico's group, and for one object of each kind; without Calico's kinds and the nodes where
-/// another datastore has them. Secrets are asked for by name once they are needed, and so not here.
+/// Looks the API server up and connects to it, where no proxy does that; asks for the version, for Calico's group, and for one
+/// object and the changes of each kind; without Calico's kinds and the nodes where another datastore has them. Secrets are
+/// asked for by name once they are needed, and so not here.
 pub async fn probe(
     access: &Access,
     settings: &Settings,
     group: Option<CalicoGroup>,
     with_calico: bool,
 ) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if connect(access, &mut steps).await.is_none() {
+        return steps;
+    }
     let found = version(access).await;
     let is_there = found.is_ok();
-    let mut steps = vec![Step::new("kubernetes: version", found)];
+    steps.push(Step::new("kubernetes: version", found));
     if !is_there {
         return steps;
     }
@@ -44,10 +51,9 @@ pub async fn probe(
         collections.iter_mut().for_each(|collection| collection.group = group);
     }
     for collection in collections {
-        let found = access.get_whole(&format!("{}limit=1", collection.path()), ANSWER).await;
         let resource = collection.resource();
-        let found = match found {
-            Ok(_) => Ok("allowed".to_owned()),
+        let found = match follow(access, &collection).await {
+            Ok(()) => Ok("allowed".to_owned()),
             Err(failure) if failure.is_forbidden() => Err(format!(
                 "{failure}; allow `list` and `watch` of {resource} to this account, as deploy/base/rbac.yaml does"
             )),
@@ -56,9 +62,49 @@ pub async fn probe(
             }
             Err(failure) => Err(failure.to_string()),
         };
-        steps.push(Step::new(format!("kubernetes: list {resource}"), found));
+        steps.push(Step::new(format!("kubernetes: list and watch {resource}"), found));
     }
     steps
+}
+
+/// Connects, and gives up the connection again.
+async fn connect(access: &Access, steps: &mut Vec<Step>) -> Option<()> {
+    let mut take = |what: String, found: Result<String, String>| {
+        let tamed = |text: String| tame(&text, MAX_REASON);
+        let is_ok = found.is_ok().then_some(());
+        steps.push(Step::new(what, found.map(tamed).map_err(tamed)));
+        is_ok
+    };
+    let Server { host, port, tls } = match access.server() {
+        Ok(Some(server)) => server,
+        Ok(None) => return Some(()),
+        Err(reason) => return take("kubernetes: TLS".to_owned(), Err(reason)),
+    };
+    take(format!("kubernetes: look up {host}"), look_up(&host, port, ANSWER).await)?;
+    let found = match dial((host.as_str(), port), tls, ANSWER).await {
+        Ok(dialled) => Ok(dialled.peer.unwrap_or_else(|| "without TLS".to_owned())),
+        Err(reason) => Err(unconnected("the API server", &reason)),
+    };
+    take(format!("kubernetes: connect to {host} port {port}"), found)
+}
+
+/// Lists one object, and begins to watch from there.
+async fn follow(access: &Access, collection: &Collection) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: String,
+    }
+    let list = access.get_whole(&format!("{}limit=1", collection.path()), ANSWER).await?;
+    let List { metadata } = serde_json::from_slice(&list)
+        .map_err(|error| Failure::Broken(format!("the answer is no list: {error}")))?;
+    let version = encoded(&metadata.resource_version);
+    let watch = format!("{}watch=1&timeoutSeconds=1&resourceVersion={version}", collection.path());
+    access.get(&watch, ANSWER).await.map(drop)
 }
 
 async fn version(access: &Access) -> Result<String, String> {

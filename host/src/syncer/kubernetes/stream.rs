@@ -100,6 +100,8 @@ pub(super) struct Stream<I> {
     absent: Option<Instant>,
     /// A page was refused because the list had become too old: the next one comes whole.
     unpaged: bool,
+    /// The last watch said nothing at all.
+    in_doubt: bool,
 }
 
 impl<I: Clone + Send> Stream<I> {
@@ -122,6 +124,7 @@ impl<I: Clone + Send> Stream<I> {
             behind: None,
             absent: None,
             unpaged: false,
+            in_doubt: false,
         }
     }
 
@@ -181,7 +184,7 @@ impl<I: Clone + Send> Stream<I> {
                     next = page.next;
                     if next.is_none() {
                         self.version = Some(version.clone());
-                        self.unpaged = false;
+                        (self.unpaged, self.in_doubt) = (false, false);
                         self.told = Told::Listed;
                         self.tell(Note::Complete).await?;
                         return Ok(Ok(self.follows().await?));
@@ -242,7 +245,12 @@ impl<I: Clone + Send> Stream<I> {
             self.collection.path(),
             encoded(&version)
         );
+        let confirmed = if self.in_doubt { self.confirm(&version).await } else { Ok(()) };
         self.version = Some(version);
+        if let Err(failure) = confirmed {
+            return Ok(Err(failure));
+        }
+        self.in_doubt = false;
         let mut body = match self.shared.access.get(&path, pace.answer).await {
             Ok(answer) => answer.into_body(),
             Err(failure) => return Ok(Err(failure)),
@@ -256,6 +264,7 @@ impl<I: Clone + Send> Stream<I> {
                 // A watch that ends, is cut or falls silent goes on where it was, at once if it was of any use.
                 end => {
                     self.behind = Some(Instant::now());
+                    self.in_doubt = !brought && begun.elapsed() >= pace.silence;
                     if brought || begun.elapsed() >= LASTED {
                         self.backoff.succeeded();
                         return Ok(Ok(()));
@@ -300,6 +309,17 @@ impl<I: Clone + Send> Stream<I> {
                 return Ok(Err(Failure::Broken(reason.to_owned())));
             }
         }
+    }
+
+    /// Asks whether the API server has come to a version. A watch from one that it does not have says nothing until it does,
+    /// which may be never after older data was put back.
+    async fn confirm(&self, version: &str) -> Result<(), Failure> {
+        let path = format!(
+            "{}limit=1&resourceVersion={}&resourceVersionMatch=NotOlderThan",
+            self.collection.path(),
+            encoded(version)
+        );
+        self.shared.access.get_whole(&path, self.shared.pace.answer).await.map(drop)
     }
 
     /// Says that all is well.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::config::At;
 use crate::syncer::backoff::chance;
 use crate::syncer::kubernetes::Access;
+use crate::syncer::turns::Turns;
 use crate::types::Name;
 
 /// The port of the instances in an EndpointSlice.
@@ -38,14 +39,13 @@ pub(super) struct Discovery {
     access: Option<Access>,
     /// The node's name in Kubernetes.
     node: Arc<str>,
-    /// Those that were tried since one was of use.
-    tried: Vec<SocketAddr>,
+    turns: Turns<SocketAddr>,
 }
 
 impl Discovery {
     /// `access` leads to the API server that has the Service, if there is a Service.
     pub(super) fn new(at: At, access: Option<Access>, node: Arc<str>) -> Self {
-        Self { at, access, node, tried: Vec::new() }
+        Self { at, access, node, turns: Turns::default() }
     }
 
     /// The instance to try next. One that was tried comes again only after all others.
@@ -57,7 +57,7 @@ impl Discovery {
         // At random, and then by distance.
         instances.sort_by_cached_key(|instance| (instance.distance, chance().to_bits()));
         let all: Vec<SocketAddr> = instances.into_iter().map(|instance| instance.address).collect();
-        choose(&all, &mut self.tried).ok_or_else(|| self.none())
+        self.turns.next(&all).ok_or_else(|| self.none())
     }
 
     fn none(&self) -> String {
@@ -69,11 +69,9 @@ impl Discovery {
         }
     }
 
-    /// The instance that was tried last was of use: after it, all others are as good as ever.
+    /// The instance that was tried last was of use.
     pub(super) fn was_of_use(&mut self) {
-        let last = self.tried.pop();
-        self.tried.clear();
-        self.tried.extend(last);
+        self.turns.was_of_use();
     }
 
     /// All instances, in no order.
@@ -148,16 +146,6 @@ impl Discovery {
         let List { items } = serde_json::from_slice(&text).ok()?;
         items.into_iter().next()?.metadata.labels.remove("topology.kubernetes.io/zone")
     }
-}
-
-/// The first that was not tried; when all were, those that come again begin with the one that was tried longest ago.
-fn choose(all: &[SocketAddr], tried: &mut Vec<SocketAddr>) -> Option<SocketAddr> {
-    tried.retain(|address| all.contains(address));
-    let fresh = all.iter().copied().find(|address| !tried.contains(address));
-    let next = fresh.or_else(|| tried.first().copied())?;
-    tried.retain(|address| *address != next);
-    tried.push(next);
-    Some(next)
 }
 
 #[derive(Deserialize)]
@@ -261,18 +249,5 @@ mod tests {
         assert_eq!(found.iter().collect::<std::collections::BTreeSet<_>>(), expected.iter().collect());
         assert!(read_slices(br#"{"items":null}"#).expect("none").is_empty());
         assert!(read_slices(b"[]").is_err());
-    }
-
-    #[test]
-    fn an_instance_comes_again_after_all_others() {
-        let address = |port: u16| SocketAddr::from(([10, 0, 0, 1], port));
-        let all = [1, 2, 3].map(address);
-        let mut tried = Vec::new();
-        let mut next = |all: &[SocketAddr]| choose(all, &mut tried).map(|address| address.port());
-        assert_eq!([next(&all), next(&all), next(&all)], [Some(1), Some(2), Some(3)]);
-        assert_eq!([next(&all), next(&all)], [Some(1), Some(2)]);
-        // One that is new is tried before those that failed; one that is gone is not tried.
-        assert_eq!(next(&[2, 3, 4].map(address)), Some(4));
-        assert_eq!(next(&[]), None);
     }
 }
