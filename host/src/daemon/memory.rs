@@ -81,8 +81,8 @@ mod tests {
             ("nonsense".to_owned(), false),
         ];
         for (maps, expected) in cases {
-            let found: Vec<_> = files_of_the_program(&maps).collect();
-            assert_eq!(found, if expected { vec![0x1000..0x3000] } else { vec![] }, "{maps}");
+            let found: Vec<_> = files_of_the_program(&maps).map(|pages| (pages.start, pages.end)).collect();
+            assert_eq!(found, if expected { vec![(0x1000, 0x3000)] } else { vec![] }, "{maps}");
         }
     }
 

@@ -4,11 +4,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::types::Password;
 
-/// A key of the view and what it holds. There are a hundred thousand in a large cluster, so each is one text, and what few
+/// A key of the view and what it holds, or a path at the beginning of a key. There are a hundred thousand in a large cluster, so each is one text, and what few
 /// have is apart.
 #[derive(Debug, Clone)]
 struct Row {
@@ -23,6 +23,11 @@ struct Row {
 impl Row {
     fn new(key: &str, value: &str, revision: u64) -> Self {
         Self { text: [key, value].concat().into(), value: key.len(), revision }
+    }
+
+    /// What stands for a path that is the beginning of a text; the text is shared.
+    fn path(text: &Arc<str>, path: &str, revision: u64) -> Self {
+        Self { text: text.clone(), value: path.len(), revision }
     }
 
     fn key(&self) -> &str {
@@ -85,7 +90,7 @@ pub struct View {
     secrets: OrdMap<Arc<str>, SecretText>,
     /// For each path that is or was a folder of a key, or was a key, the revision of the last change at or below it. A key
     /// that is there has its own in its row.
-    revisions: OrdMap<Arc<str>, u64>,
+    revisions: OrdSet<Row>,
     /// The revision at which those of paths that hold nothing any more were last forgotten.
     forgotten: u64,
     /// The number of keys that were removed since.
@@ -194,7 +199,7 @@ impl View {
     pub fn revision_of(&self, prefix: &str) -> u64 {
         let path = prefix.trim_end_matches('/');
         // Where a folder is a key too, this knows of both.
-        let below = self.revisions.get(path).copied();
+        let below = self.revisions.get(path).map(|row| row.revision);
         let known = below.or_else(|| self.rows.get(path).map(|row| row.revision));
         known.unwrap_or(self.forgotten)
     }
@@ -302,27 +307,29 @@ impl ViewWriter {
     pub(super) fn commit(self, view: &mut View) -> usize {
         let Self { revision, written, marked } = self;
         // Where a folder is a key too, it must know; of those that can be one, the fewer are looked at.
-        let both: Vec<Arc<str>> = if written.len() < view.revisions.len() {
-            let known = |row: &Row| view.revisions.contains_key(row.key());
-            written.iter().filter(|row| known(row)).map(|row| row.key().into()).collect()
+        let both: Vec<Row> = if written.len() < view.revisions.len() {
+            written.iter().filter(|row| view.revisions.contains(row.key())).cloned().collect()
         } else {
-            let is_written =
-                |path: &Arc<str>| view.rows.get(&**path).is_some_and(|row| row.revision == revision);
-            view.revisions.keys().filter(|path| is_written(path)).cloned().collect()
+            let is_written = |path: &Row| view.rows.get(path).is_some_and(|row| row.revision == revision);
+            view.revisions.iter().filter(|path| is_written(path)).cloned().collect()
         };
-        let mut folders: FxHashSet<&str> = FxHashSet::default();
-        for key in written.iter().map(Row::key).chain(marked.iter().map(|key| &**key)) {
-            add_folders(key, &mut folders);
+        let mut folders: FxHashMap<&str, &Arc<str>> = FxHashMap::default();
+        for row in &written {
+            add_folders(&row.text, row.key(), &mut folders);
         }
-        for path in folders.into_iter().chain(both.iter().map(|path| &**path)) {
-            view.revisions.insert(path.into(), revision);
+        for key in &marked {
+            add_folders(key, key, &mut folders);
+        }
+        let folders = folders.into_iter().map(|(path, text)| Row::path(text, path, revision));
+        for path in folders.chain(both.into_iter().map(|path| Row { revision, ..path })) {
+            view.revisions.insert(path);
         }
         // What was removed and written again counts once.
         let keys = written.iter().filter(|row| !marked.contains(row.key())).count() + marked.len();
         for key in marked {
             let row = view.rows.get(&*key).map(|row| Row { revision, ..row.clone() });
-            if row.is_none() || view.revisions.contains_key(&*key) {
-                view.revisions.insert(key, revision);
+            if row.is_none() || view.revisions.contains(&*key) {
+                view.revisions.insert(Row::path(&key, &key, revision));
             }
             if let Some(row) = row {
                 view.rows.insert(row);
@@ -335,12 +342,12 @@ impl ViewWriter {
     }
 }
 
-/// Adds the folders of a key, all of them above one that is known.
-fn add_folders<'a>(key: &'a str, known: &mut FxHashSet<&'a str>) {
+/// Adds the folders of a key that a text begins with, all of them above one that is known.
+fn add_folders<'a>(text: &'a Arc<str>, key: &'a str, known: &mut FxHashMap<&'a str, &'a Arc<str>>) {
     let mut path = key;
     while let Some(at) = path.rfind('/') {
         path = &path[..at];
-        if !known.insert(path) {
+        if known.insert(path, text).is_some() {
             break;
         }
     }
@@ -349,14 +356,17 @@ fn add_folders<'a>(key: &'a str, known: &mut FxHashSet<&'a str>) {
 /// Forgets the revisions of paths that hold nothing, so that they take no room for ever; who asks for one gets this
 /// revision, which costs another look and no change that is missed.
 fn forget(view: &mut View, revision: u64) {
-    let mut there: FxHashSet<&str> = FxHashSet::default();
-    for key in view.rows.iter().map(Row::key) {
-        add_folders(key, &mut there);
+    let mut there: FxHashMap<&str, &Arc<str>> = FxHashMap::default();
+    for row in &view.rows {
+        add_folders(&row.text, row.key(), &mut there);
         // What a key held below it may be gone, and when it went still counts.
-        there.insert(key);
+        there.insert(row.key(), &row.text);
     }
-    let kept = view.revisions.iter().filter(|(path, _)| there.contains(&***path));
-    view.revisions = kept.map(|(path, at)| (path.clone(), *at)).collect();
+    let kept = view.revisions.iter().filter_map(|path| {
+        let text = there.get(path.key())?;
+        Some(Row::path(text, path.key(), path.revision))
+    });
+    view.revisions = kept.collect();
     (view.forgotten, view.removed) = (revision, 0);
 }
 
