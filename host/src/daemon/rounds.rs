@@ -743,7 +743,7 @@ fn may_succeed(plugins: &PluginSet, work: &PluginWork, now: Instant) -> Option<I
 }
 
 /// How far apart memory is given back at least.
-const REST: Duration = Duration::from_secs(600);
+const REST: Duration = Duration::from_secs(60);
 
 /// What the configuration file, and what it names, are called where they are told of.
 const CONFIGURATION: &str = "configuration";
