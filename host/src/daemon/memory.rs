@@ -2,8 +2,10 @@
 //!
 //! Reading the cluster takes far more of the program, and of the allocator's room, than following it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::ops::Range;
+use std::path::Path;
 
 use rustix::mm::{Advice, madvise};
 
@@ -17,12 +19,13 @@ pub(super) fn keep_nothing() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) }
 }
 
-/// Gives back what the allocator holds free, and of the program and its libraries what is not running. Nothing is lost: a
-/// page that is needed again is still in the system's cache of files.
-pub(super) fn give_back() {
+/// Gives back what the allocator holds free for this thread, and the pages of the program and of its libraries, of which those
+/// that run come again at once. Nothing is lost: they are in the system's cache of files, or else in the files. Returns how
+/// much of files went, in bytes.
+pub(super) fn give_back() -> usize {
     collect();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    files_of_the_program(&maps).for_each(forget);
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    files_of_the_program(&maps).filter_map(forget).sum()
 }
 
 #[allow(unsafe_code)]
@@ -31,30 +34,40 @@ fn collect() {
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
-/// Takes pages of files out of this process until they are looked at again.
+/// Takes pages of files out of this process until they are looked at again; returns how much that is.
 #[allow(unsafe_code)]
-fn forget(pages: Range<usize>) {
+fn forget(pages: Range<usize>) -> Option<usize> {
     let start = std::ptr::without_provenance_mut(pages.start);
-    // SAFETY: these are pages of files that nothing of this process ever wrote to, so they come back as they were; and
-    // they are the program's own and of the libraries that it was started with, which stay where they are as long as it lives.
-    if let Err(error) = unsafe { madvise(start, pages.len(), Advice::LinuxDontNeed) } {
-        tracing::debug!("pages of the program stay in memory: {error}");
+    // SAFETY: these are pages of files that nothing of this process can write to or ever wrote to, so they come back as they
+    // were; and they are the program's own and of the libraries that it was started with, which stay where they are as long
+    // as it lives.
+    match unsafe { madvise(start, pages.len(), Advice::LinuxDontNeed) } {
+        Ok(()) => Some(pages.len()),
+        Err(error) => {
+            tracing::debug!("pages of the program stay in memory: {error}");
+            None
+        }
     }
 }
 
-/// The mappings of the program and of the libraries that it was started with that were never written to: code, and what lies
-/// at the beginning of each file. What lies behind the code may have been written to before it was protected.
+/// The mappings of the program and of the libraries that it was started with that cannot be written to and never were: no
+/// page of theirs differs from the file. Those that the loader filled in and protected afterwards have such pages.
 fn files_of_the_program(maps: &str) -> impl Iterator<Item = Range<usize>> {
-    let program = std::env::current_exe().ok();
-    let program = program.as_deref().and_then(std::path::Path::to_str).unwrap_or_default().to_owned();
+    let program = std::env::current_exe().unwrap_or_default();
+    let mut last = None;
     maps.lines().filter_map(move |line| {
+        if let Some(pages) = line.strip_prefix("Anonymous:") {
+            let pages = pages.split_whitespace().next();
+            return last.take().filter(|_| pages == Some("0"));
+        }
         let mut fields = line.split_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
         let range = usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?;
-        let (access, offset, file) = (fields.next()?, fields.next()?, fields.nth(2)?);
-        let unwritten = access == "r-xp" || access == "r--p" && offset.bytes().all(|digit| digit == b'0');
-        let of_program = file == program || file.starts_with('/') && file.contains(".so");
-        (unwritten && of_program).then_some(range)
+        let (access, file) = (fields.next()?, Path::new(fields.nth(3).unwrap_or_default()));
+        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let is_library = name.ends_with(".so") || name.contains(".so.");
+        last = (matches!(access, "r-xp" | "r--p") && (file == program || is_library)).then_some(range);
+        None
     })
 }
 
@@ -65,22 +78,25 @@ mod tests {
     #[test]
     fn only_what_was_never_written_to_is_given_back() {
         let program = std::env::current_exe().expect("this program");
-        let program = program.display();
+        let program = program.to_str().expect("its path");
         let cases = [
-            (format!("1000-3000 r-xp 00001000 00:1f 42 {program}"), true),
-            (format!("1000-3000 r--p 00000000 00:1f 42 {program}"), true),
-            ("1000-3000 r-xp 00001000 00:1f 42 /usr/lib/libc.so.6".to_owned(), true),
-            // Behind the code is what the loader filled in.
-            (format!("1000-3000 r--p 00001000 00:1f 42 {program}"), false),
-            (format!("1000-3000 rw-p 00000000 00:1f 42 {program}"), false),
-            (format!("1000-3000 rwxp 00000000 00:1f 42 {program}"), false),
+            ("r-xp", program, 0, true),
+            ("r--p", program, 0, true),
+            ("r-xp", "/usr/lib/libc.so.6", 0, true),
+            ("r--p", "/usr/lib/libm.so", 0, true),
+            // What the loader filled in.
+            ("r--p", program, 844, false),
+            ("rw-p", program, 0, false),
+            ("rwxp", program, 0, false),
             // A plugin's code, which may make room for something else.
-            ("1000-3000 r-xp 00001000 00:1f 42 /var/cache/tailorbird/1-2.cwasm".to_owned(), false),
-            ("1000-3000 r-xp 00000000 00:00 0".to_owned(), false),
-            ("1000-3000 r-xp 00000000 00:00 0 [vdso]".to_owned(), false),
-            ("nonsense".to_owned(), false),
+            ("r-xp", "/var/cache/a.so.b/1-2.cwasm", 0, false),
+            ("r-xp", "", 0, false),
+            ("r-xp", "[vdso]", 0, false),
         ];
-        for (maps, expected) in cases {
+        for (access, file, written, expected) in cases {
+            let maps = format!(
+                "1000-3000 {access} 00000000 00:1f 42 {file}\nRss: 8 kB\nAnonymous: {written} kB\nAnonHugePages: 0 kB"
+            );
             let found: Vec<_> = files_of_the_program(&maps).map(|pages| (pages.start, pages.end)).collect();
             assert_eq!(found, if expected { vec![(0x1000, 0x3000)] } else { vec![] }, "{maps}");
         }
@@ -88,9 +104,19 @@ mod tests {
 
     #[test]
     fn a_program_whose_pages_were_given_back_runs_on() {
-        let maps = fs::read_to_string("/proc/self/maps").expect("the mappings of this process");
-        assert!(files_of_the_program(&maps).count() >= 2, "{maps}");
-        give_back();
-        give_back();
+        let megabyte = 1 << 20;
+        assert!(give_back() > megabyte);
+        assert!(give_back() > megabyte);
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn the_option_of_the_allocator_is_the_one_that_is_meant() {
+        // SAFETY: it only reads a number.
+        let get = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
+        let before = get();
+        keep_nothing();
+        assert!(before > 0, "{before}");
+        assert_eq!(get(), 0);
     }
 }

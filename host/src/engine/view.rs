@@ -418,6 +418,57 @@ mod tests {
         assert_eq!((view.revision_of("/stays/x"), view.revision_of("/")), (1, revision));
     }
 
+    #[test]
+    fn a_password_is_there_for_templates_alone_and_as_long_as_its_value() {
+        const KEY: &str = "/peer";
+        enum Step {
+            Secret(&'static str),
+            Plain,
+            Gone,
+            Touched,
+        }
+        let steps = [
+            (Step::Secret("one"), true, Some("one")),
+            (Step::Secret("one"), false, Some("one")),
+            // Only the password is another.
+            (Step::Secret("two"), true, Some("two")),
+            (Step::Touched, true, Some("two")),
+            (Step::Plain, true, None),
+            (Step::Plain, false, None),
+            (Step::Secret("two"), true, Some("two")),
+            (Step::Gone, true, None),
+            (Step::Gone, false, None),
+            // What was there before does not come back.
+            (Step::Plain, true, None),
+        ];
+        let mut view = View::default();
+        for (revision, (step, changes, expected)) in (1..).zip(steps) {
+            let before = view.revision();
+            let mut writer = ViewWriter::new(revision);
+            match step {
+                Step::Secret(password) => {
+                    let full = format!("with {password}").into();
+                    let password = password.parse().expect("a password");
+                    writer.put_secret(&mut view, KEY, "shown", full, password);
+                }
+                Step::Plain => drop(writer.put(&mut view, KEY, Some("shown"))),
+                Step::Gone => drop(writer.put(&mut view, KEY, None)),
+                Step::Touched => writer.touch(KEY),
+            }
+            assert_eq!(writer.is_dirty(), changes, "{revision}");
+            writer.commit(&mut view);
+            assert_eq!(view.revision(), if changes { revision } else { before }, "{revision}");
+            let revealed = view.reveal(KEY);
+            let password =
+                revealed.and_then(|value| value.password).map(|password| password.reveal().to_owned());
+            assert_eq!(password.as_deref(), expected, "{revision}");
+            let text = expected.map_or("shown".to_owned(), |password| format!("with {password}"));
+            assert!(revealed.is_none_or(|value| value.text == text), "{revision}");
+            assert!(view.get(KEY).is_none_or(|value| value == "shown"), "{revision}");
+            assert!(!format!("{view:?}").contains("with "), "{revision}");
+        }
+    }
+
     /// What was put or removed at a revision.
     type Batch<'a> = (u64, Vec<(&'a str, Option<&'a str>)>);
 

@@ -11,6 +11,9 @@ use crate::engine::{Snapshot, View};
 /// The most items of one call. What a call reads counts for all its items, so a change of it asks about so many again.
 const MOST: usize = 512;
 
+/// So many items that were asked about again since are not worth looking for.
+const FEW: usize = 16;
+
 /// What a plugin said of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
@@ -184,6 +187,8 @@ impl Read {
             call.left -= 1;
             if call.left == 0 {
                 self.calls.remove(&number);
+            } else if call.items.len() > 2 * call.left + FEW {
+                call.items.retain(|item| self.of.get(item) == Some(&number));
             }
         }
     }

@@ -160,6 +160,13 @@ pub struct Tls {
     pub identity: Option<Identity>,
 }
 
+impl Tls {
+    /// Whether anything of it is.
+    pub(super) fn is_configured(&self) -> bool {
+        self.authority.is_some() || self.identity.is_some()
+    }
+}
+
 /// A certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {

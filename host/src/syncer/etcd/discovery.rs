@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use super::config::Endpoint;
+use super::config::{Endpoint, Tls};
 use crate::syncer::step::MAX_SHOWN;
 use crate::types::{ValueError, tame};
 
@@ -126,21 +126,25 @@ impl fmt::Display for Answer {
     }
 }
 
-/// The members in the order in which they are to be tried: those with TLS first, as nobody can listen to them; then as their
-/// records say, of which those of one priority are in an order by chance, each the sooner the more weight it has.
+/// The members in the order in which they are to be tried: those with TLS alone if there are any or TLS is configured, so that
+/// nobody who answers in DNS's place can have it left out; as their records say, of which those of one priority are in an order by chance, each the sooner the more weight it has.
 ///
 /// # Errors
 /// There are none: what was asked, what came of it, and what to do.
-pub(super) fn members(answers: &[Answer], mut chance: impl FnMut() -> f64) -> Result<Vec<Endpoint>, String> {
-    let mut found: Vec<(bool, u16, f64, &Endpoint)> = Vec::new();
-    for Found { endpoint, priority, weight } in
-        answers.iter().flat_map(|answer| answer.found.iter().flatten())
-    {
+pub(super) fn members(
+    answers: &[Answer],
+    tls: &Tls,
+    mut chance: impl FnMut() -> f64,
+) -> Result<Vec<Endpoint>, String> {
+    let all = || answers.iter().flat_map(|answer| answer.found.iter().flatten());
+    let secure = tls.is_configured() || all().any(|found| found.endpoint.is_secure);
+    let mut found: Vec<(u16, f64, &Endpoint)> = Vec::new();
+    for Found { endpoint, priority, weight } in all().filter(|found| found.endpoint.is_secure || !secure) {
         // Times to the first event of processes that are as fast as their weights; without any it is slow, but not never.
         let time = -(1.0 - chance()).ln() / f64::from(*weight).max(0.01);
-        found.push((!endpoint.is_secure, *priority, time, endpoint));
+        found.push((*priority, time, endpoint));
     }
-    found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+    found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut members: Vec<Endpoint> = Vec::new();
     for (.., endpoint) in found {
         if !members.contains(endpoint) {
@@ -149,8 +153,10 @@ pub(super) fn members(answers: &[Answer], mut chance: impl FnMut() -> f64) -> Re
     }
     if members.is_empty() {
         let shown: Vec<String> = answers.iter().map(Answer::to_string).collect();
+        let wanted =
+            if secure { "no member of etcd with TLS, which is configured" } else { "no member of etcd" };
         return Err(format!(
-            "DNS names no member of etcd: {}; are the SRV records there, and does this node ask the right name servers?",
+            "DNS names {wanted}: {}; are the SRV records there, and does this node ask the right name servers?",
             shown.join("; ")
         ));
     }
@@ -160,13 +166,14 @@ pub(super) fn members(answers: &[Answer], mut chance: impl FnMut() -> f64) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syncer::certificates::Pem;
 
     fn record(priority: u16, weight: u16, target: &str) -> Record {
         Record { priority, weight, port: 2379, target: target.to_owned() }
     }
 
     fn shown(answers: &[Answer]) -> Vec<String> {
-        let members = members(answers, || 0.5).expect("members");
+        let members = members(answers, &Tls::default(), || 0.5).expect("members");
         members.iter().map(ToString::to_string).collect()
     }
 
@@ -186,18 +193,29 @@ mod tests {
     }
 
     #[test]
-    fn members_with_tls_come_first_and_then_those_of_lower_priority_and_more_weight() {
+    fn members_without_tls_count_only_where_there_are_no_others_and_those_of_lower_priority_and_more_weight_come_first()
+     {
         let secure = [record(20, 9, "c."), record(10, 1, "b."), record(10, 9, "a."), record(20, 0, "d.")];
         let bare = [record(1, 1, "e."), record(2, 1, "f"), record(3, 1, "f.")];
         let answers = [
             Answer::new("s".to_owned(), true, Ok(secure.to_vec())),
             Answer::new("p".to_owned(), false, Ok(bare.to_vec())),
         ];
-        let expected = ["https://a", "https://b", "https://c", "https://d", "http://e", "http://f"];
-        assert_eq!(shown(&answers), expected.map(|endpoint| format!("{endpoint}:2379")));
+        for (answers, expected) in [
+            (&answers[..], &["https://a", "https://b", "https://c", "https://d"][..]),
+            (&answers[1..], &["http://e", "http://f"]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|endpoint| format!("{endpoint}:2379")).collect();
+            assert_eq!(shown(answers), expected);
+        }
+        let pem = Pem::File("/etc/calico/ca.pem".into());
+        let tls = Tls { authority: Some(pem), identity: None };
+        let error = members(&answers[1..], &tls, || 0.5).expect_err("none with TLS");
+        assert!(error.contains("with TLS, which is configured") && error.contains("http://e"), "{error}");
         // By chance, the one without weight comes first.
         let mut chances = [0.0, 0.0, 0.999, 0.0].into_iter().cycle();
-        let members = members(&answers[..1], || chances.next().unwrap_or_default()).expect("members");
+        let members =
+            members(&answers[..1], &Tls::default(), || chances.next().unwrap_or_default()).expect("members");
         assert_eq!(members[0].host, "b");
     }
 
@@ -210,7 +228,7 @@ mod tests {
         let answer = Answer::new("s".to_owned(), true, Ok(records.clone()));
         assert_eq!(answer.unusable.len(), count);
         let none = || Answer::new("p".to_owned(), false, Err("there is no such name".to_owned()));
-        let error = members(&[answer, none()], || 0.5).expect_err("no members");
+        let error = members(&[answer, none()], &Tls::default(), || 0.5).expect_err("no members");
         assert!(error.contains("p: there is no such name") && error.contains("name servers"), "{error}");
         assert!(!error.contains('\u{1b}'), "{error}");
         records.push(record(1, 1, "fine."));

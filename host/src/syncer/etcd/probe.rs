@@ -1,6 +1,6 @@
 //! Tries the way to each member, step by step.
 
-use super::config::{Config, Endpoint, Members, Pace};
+use super::config::{Config, Endpoint, Members, Pace, Tls};
 use super::connection::{self, Connection};
 use super::discovery::{self, Discovery};
 use super::known::range;
@@ -21,7 +21,7 @@ pub async fn probe(config: &Config, settings: &Settings) -> Vec<Step> {
     let mut steps = Vec::new();
     let endpoints = match &config.members {
         Members::Named(endpoints) => endpoints.all().to_vec(),
-        Members::Discovered(discovery) => discover(discovery, &mut steps).await,
+        Members::Discovered(discovery) => discover(discovery, &config.tls, &mut steps).await,
     };
     let tls = &config.tls;
     if endpoints.iter().any(|endpoint| endpoint.is_secure) {
@@ -36,9 +36,9 @@ pub async fn probe(config: &Config, settings: &Settings) -> Vec<Step> {
     steps
 }
 
-async fn discover(discovery: &Discovery, steps: &mut Vec<Step>) -> Vec<Endpoint> {
+async fn discover(discovery: &Discovery, tls: &Tls, steps: &mut Vec<Step>) -> Vec<Endpoint> {
     let answers = resolver::ask(discovery, Pace::default().look_up).await;
-    let members = discovery::members(&answers, chance);
+    let members = discovery::members(&answers, tls, chance);
     let shown = answers.map(|answer| answer.to_string()).join("; ");
     let found = members.as_ref().map(|_| tame(&shown, MAX_REASON)).map_err(|reason| tame(reason, MAX_REASON));
     steps.push(Step::new(format!("etcd: SRV records of {}", discovery.domain), found));

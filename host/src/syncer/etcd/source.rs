@@ -110,7 +110,7 @@ impl Client<'_> {
     }
 
     async fn discover(&self, discovery: &Discovery) -> Result<Vec<Endpoint>, String> {
-        discovery::members(&resolver::ask(discovery, self.pace.look_up).await, chance)
+        discovery::members(&resolver::ask(discovery, self.pace.look_up).await, &self.config.tls, chance)
     }
 
     /// Connects and takes what comes until the connection ends, and says why it does.

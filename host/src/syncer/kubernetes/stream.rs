@@ -100,8 +100,8 @@ pub(super) struct Stream<I> {
     absent: Option<Instant>,
     /// A page was refused because the list had become too old: the next one comes whole.
     unpaged: bool,
-    /// The last watch said nothing at all.
-    in_doubt: bool,
+    /// Since when watches say nothing at all, and nothing was asked besides.
+    silent: Option<Instant>,
 }
 
 impl<I: Clone + Send> Stream<I> {
@@ -124,7 +124,7 @@ impl<I: Clone + Send> Stream<I> {
             behind: None,
             absent: None,
             unpaged: false,
-            in_doubt: false,
+            silent: None,
         }
     }
 
@@ -184,7 +184,7 @@ impl<I: Clone + Send> Stream<I> {
                     next = page.next;
                     if next.is_none() {
                         self.version = Some(version.clone());
-                        (self.unpaged, self.in_doubt) = (false, false);
+                        (self.unpaged, self.silent) = (false, None);
                         self.told = Told::Listed;
                         self.tell(Note::Complete).await?;
                         return Ok(Ok(self.follows().await?));
@@ -245,12 +245,16 @@ impl<I: Clone + Send> Stream<I> {
             self.collection.path(),
             encoded(&version)
         );
-        let confirmed = if self.in_doubt { self.confirm(&version).await } else { Ok(()) };
+        let in_doubt = self.silent.is_some_and(|since| since.elapsed() >= pace.silence);
+        let confirmed = if in_doubt { self.confirm(&version).await } else { Ok(()) };
         self.version = Some(version);
         if let Err(failure) = confirmed {
             return Ok(Err(failure));
         }
-        self.in_doubt = false;
+        if in_doubt {
+            self.silent = None;
+        }
+        self.silent.get_or_insert(begun);
         let mut body = match self.shared.access.get(&path, pace.answer).await {
             Ok(answer) => answer.into_body(),
             Err(failure) => return Ok(Err(failure)),
@@ -264,7 +268,6 @@ impl<I: Clone + Send> Stream<I> {
                 // A watch that ends, is cut or falls silent goes on where it was, at once if it was of any use.
                 end => {
                     self.behind = Some(Instant::now());
-                    self.in_doubt = !brought && begun.elapsed() >= pace.silence;
                     if brought || begun.elapsed() >= LASTED {
                         self.backoff.succeeded();
                         return Ok(Ok(()));
@@ -298,7 +301,7 @@ impl<I: Clone + Send> Stream<I> {
             }
             if used > 0 {
                 text.drain(..used);
-                brought = true;
+                (brought, self.silent) = (true, None);
                 self.backoff.succeeded();
             }
             if !changes.is_empty() {
