@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Asked, CallError, Facts, ItemKey, OnError, Reads};
 use crate::engine::{Snapshot, View};
 
 /// The most items of one call. What a call reads counts for all its items, so a change of it asks about so many again.
 const MOST: usize = 512;
-
-/// So many items that were asked about again since are not worth looking for.
-const FEW: usize = 16;
 
 /// What a plugin said of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,10 +153,10 @@ struct Read {
 #[derive(Debug, Clone, Default)]
 struct Call {
     reads: Reads,
-    /// The items that it was about. Some may have been asked about again since: [`Read::of`] says which.
-    items: Vec<ItemKey>,
-    /// Of how many the answer is of this call.
-    left: usize,
+    /// The items whose answers are of this call.
+    items: FxHashSet<ItemKey>,
+    /// How many there were.
+    asked: usize,
 }
 
 impl Read {
@@ -167,15 +164,10 @@ impl Read {
     fn outdated(&mut self, since: u64, view: &View) -> Vec<ItemKey> {
         let outdated = self.calls.iter().filter(|(_, call)| call.reads.changed_since(since, view));
         let outdated: Vec<u64> = outdated.map(|(number, _)| *number).collect();
-        let mut items = Vec::new();
-        for number in outdated {
-            let call = self.calls.remove(&number).unwrap_or_default();
-            for item in call.items {
-                if self.of.get(&item) == Some(&number) {
-                    self.of.remove(&item);
-                    items.push(item);
-                }
-            }
+        let calls = outdated.into_iter().filter_map(|number| self.calls.remove(&number));
+        let items: Vec<ItemKey> = calls.flat_map(|call| call.items).collect();
+        for item in &items {
+            self.of.remove(item);
         }
         items
     }
@@ -184,11 +176,9 @@ impl Read {
         if let Some(number) = self.of.remove(key)
             && let Some(call) = self.calls.get_mut(&number)
         {
-            call.left -= 1;
-            if call.left == 0 {
+            call.items.remove(key);
+            if call.items.is_empty() {
                 self.calls.remove(&number);
-            } else if call.items.len() > 2 * call.left + FEW {
-                call.items.retain(|item| self.of.get(item) == Some(&number));
             }
         }
     }
@@ -200,8 +190,7 @@ impl Read {
             return;
         }
         // Calls about few items share a place, so that there are never many places to look at.
-        let fits =
-            |call: &Call| call.items.len() + keys.len() <= MOST && call.reads.revision == reads.revision;
+        let fits = |call: &Call| call.asked + keys.len() <= MOST && call.reads.revision == reads.revision;
         let number = match self.calls.last_key_value() {
             Some((number, call)) if fits(call) => *number,
             _ => {
@@ -211,7 +200,7 @@ impl Read {
         };
         let call = self.calls.entry(number).or_default();
         call.reads.extend(reads);
-        call.left += keys.len();
+        call.asked += keys.len();
         call.items.extend(keys.iter().cloned());
         self.of.extend(keys.iter().map(|key| (key.clone(), number)));
     }
