@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::net::lookup_host;
 
+use crate::types::tame;
+
 /// The most that is shown of a text in which a server names itself or others, in bytes.
 pub(super) const MAX_SHOWN: usize = 200;
 
@@ -26,6 +28,14 @@ impl Step {
     }
 }
 
+/// Adds a step of which a server may have worded what was found; returns whether it went well.
+pub(super) fn tell(steps: &mut Vec<Step>, what: impl Into<String>, found: Result<String, String>) -> bool {
+    let is_ok = found.is_ok();
+    let tamed = |text: String| tame(&text, MAX_REASON);
+    steps.push(Step::new(what, found.map(tamed).map_err(tamed)));
+    is_ok
+}
+
 /// The addresses of a host, within a time; else what is wrong, and what to do.
 pub(super) async fn look_up(host: &str, port: u16, within: Duration) -> Result<String, String> {
     match tokio::time::timeout(within, lookup_host((host, port))).await {
@@ -44,7 +54,8 @@ pub(super) async fn look_up(host: &str, port: u16, within: Duration) -> Result<S
 pub(super) fn unconnected(server: &str, reason: &str) -> String {
     let todo = match reason.starts_with("TLS") {
         true => {
-            "does it speak TLS there? compare the names, dates and authorities of the certificates".to_owned()
+            "does it speak TLS there? compare the names, dates and authorities of the certificates on both sides"
+                .to_owned()
         }
         false => {
             format!("is {server} running there, and does a network policy or firewall let this node in?")

@@ -125,7 +125,7 @@ async fn a_certificate_must_have_the_name_of_the_record() {
         }
         followed.stop().await;
 
-        // Where there are members without TLS too, those with it come first, and each step is told.
+        // Where there are members without TLS too, those with it are tried alone, and each step is told.
         let both = BTreeMap::from([(SECURE, vec![here(5, secure)]), (BARE, vec![here(0, bare)])]);
         dns.say(Says::Records(both));
         let steps = probe(&Config { tls: tls.clone(), ..config(&dns) }, &settings()).await;

@@ -9,7 +9,7 @@ use super::resolver;
 use crate::engine::Settings;
 use crate::syncer::backoff::chance;
 use crate::syncer::mirror::folders;
-use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step, look_up, unconnected};
+use crate::syncer::step::{MAX_SHOWN, Step, look_up, tell, unconnected};
 use crate::types::tame;
 
 /// How many of the members that DNS names are tried: it may name any number.
@@ -40,19 +40,14 @@ async fn discover(discovery: &Discovery, tls: &Tls, steps: &mut Vec<Step>) -> Ve
     let answers = resolver::ask(discovery, Pace::default().look_up).await;
     let members = discovery::members(&answers, tls, chance);
     let shown = answers.map(|answer| answer.to_string()).join("; ");
-    let found = members.as_ref().map(|_| tame(&shown, MAX_REASON)).map_err(|reason| tame(reason, MAX_REASON));
-    steps.push(Step::new(format!("etcd: SRV records of {}", discovery.domain), found));
+    let found = members.as_ref().map(|_| shown).map_err(Clone::clone);
+    tell(steps, format!("etcd: SRV records of {}", discovery.domain), found);
     members.unwrap_or_default().into_iter().take(MOST).collect()
 }
 
 async fn try_member(config: &Config, endpoint: &Endpoint, settings: &Settings, steps: &mut Vec<Step>) {
     let pace = Pace::default();
-    let mut take = |what: &str, found: Result<String, String>| {
-        let is_ok = found.is_ok();
-        let tamed = |text: String| tame(&text, MAX_REASON);
-        steps.push(Step::new(format!("etcd: {what} {endpoint}"), found.map(tamed).map_err(tamed)));
-        is_ok
-    };
+    let mut take = |what: &str, found| tell(steps, format!("etcd: {what} {endpoint}"), found);
     let found = look_up(&endpoint.host, endpoint.port, pace.dial).await;
     if !take("look up", found) {
         return;

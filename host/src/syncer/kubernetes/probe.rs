@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::groups::{CalicoGroup, Groups};
 use crate::engine::Settings;
 use crate::syncer::dial::dial;
-use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step, look_up, unconnected};
+use crate::syncer::step::{MAX_SHOWN, Step, look_up, tell, unconnected};
 use crate::types::tame;
 
 /// How long an answer may take.
@@ -27,7 +27,7 @@ pub async fn probe(
     with_calico: bool,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    if connect(access, &mut steps).await.is_none() {
+    if !connect(access, &mut steps).await {
         return steps;
     }
     let found = version(access).await;
@@ -67,25 +67,21 @@ pub async fn probe(
     steps
 }
 
-/// Connects, and gives up the connection again.
-async fn connect(access: &Access, steps: &mut Vec<Step>) -> Option<()> {
-    let mut take = |what: String, found: Result<String, String>| {
-        let tamed = |text: String| tame(&text, MAX_REASON);
-        let is_ok = found.is_ok().then_some(());
-        steps.push(Step::new(what, found.map(tamed).map_err(tamed)));
-        is_ok
-    };
+/// Connects, and gives up the connection again; returns whether that is possible, or a proxy does it.
+async fn connect(access: &Access, steps: &mut Vec<Step>) -> bool {
     let Server { host, port, tls } = match access.server() {
         Ok(Some(server)) => server,
-        Ok(None) => return Some(()),
-        Err(reason) => return take("kubernetes: TLS".to_owned(), Err(reason)),
+        Ok(None) => return true,
+        Err(reason) => return tell(steps, "kubernetes: TLS", Err(reason)),
     };
-    take(format!("kubernetes: look up {host}"), look_up(&host, port, ANSWER).await)?;
+    if !tell(steps, format!("kubernetes: look up {host}"), look_up(&host, port, ANSWER).await) {
+        return false;
+    }
     let found = match dial((host.as_str(), port), tls, ANSWER).await {
         Ok(dialled) => Ok(dialled.peer.unwrap_or_else(|| "without TLS".to_owned())),
         Err(reason) => Err(unconnected("the API server", &reason)),
     };
-    take(format!("kubernetes: connect to {host} port {port}"), found)
+    tell(steps, format!("kubernetes: connect to {host} port {port}"), found)
 }
 
 /// Lists one object, and begins to watch from there.

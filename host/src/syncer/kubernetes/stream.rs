@@ -245,30 +245,28 @@ impl<I: Clone + Send> Stream<I> {
             self.collection.path(),
             encoded(&version)
         );
-        let in_doubt = self.silent.is_some_and(|since| since.elapsed() >= pace.silence);
-        let confirmed = if in_doubt { self.confirm(&version).await } else { Ok(()) };
+        let confirmed = match self.silent {
+            Some(since) if since.elapsed() >= pace.silence => self.confirm(&version).await.map(|()| begun),
+            since => Ok(since.unwrap_or(begun)),
+        };
         self.version = Some(version);
-        if let Err(failure) = confirmed {
-            return Ok(Err(failure));
+        match confirmed {
+            Ok(since) => self.silent = Some(since),
+            Err(failure) => return Ok(Err(failure)),
         }
-        if in_doubt {
-            self.silent = None;
-        }
-        self.silent.get_or_insert(begun);
         let mut body = match self.shared.access.get(&path, pace.answer).await {
             Ok(answer) => answer.into_body(),
             Err(failure) => return Ok(Err(failure)),
         };
         self.follows().await?;
         let mut text = Vec::new();
-        let mut brought = false;
         loop {
             let piece = match piece(&mut body, pace.silence).await {
                 Ok(Some(piece)) => piece,
                 // A watch that ends, is cut or falls silent goes on where it was, at once if it was of any use.
                 end => {
                     self.behind = Some(Instant::now());
-                    if brought || begun.elapsed() >= LASTED {
+                    if self.silent.is_none() || begun.elapsed() >= LASTED {
                         self.backoff.succeeded();
                         return Ok(Ok(()));
                     }
@@ -301,7 +299,7 @@ impl<I: Clone + Send> Stream<I> {
             }
             if used > 0 {
                 text.drain(..used);
-                (brought, self.silent) = (true, None);
+                self.silent = None;
                 self.backoff.succeeded();
             }
             if !changes.is_empty() {

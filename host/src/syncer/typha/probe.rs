@@ -13,7 +13,7 @@ use crate::engine::Settings;
 use crate::syncer::certificates::Pem;
 use crate::syncer::kubernetes::Access;
 use crate::syncer::mirror::Mirror;
-use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step};
+use crate::syncer::step::{MAX_REASON, MAX_SHOWN, Step, unconnected};
 use crate::types::tame;
 
 /// How many instances are tried.
@@ -38,16 +38,8 @@ pub async fn probe(config: &Config, access: Option<Access>, settings: &Settings)
         let connection = match Connection::open(config, address, Pace::default().dial).await {
             Ok(connection) => connection,
             Err(reason) => {
-                let reason = tame(&reason, MAX_REASON);
-                let todo = if reason.starts_with("TLS") {
-                    "compare the names, dates and authorities of the certificates on both sides"
-                } else {
-                    "is Typha running there, and does a network policy or firewall let this node in?"
-                };
-                steps.push(Step::new(
-                    format!("typha: connect to {address}"),
-                    Err(format!("{reason}; {todo}")),
-                ));
+                let reason = unconnected("Typha", &tame(&reason, MAX_REASON));
+                steps.push(Step::new(format!("typha: connect to {address}"), Err(reason)));
                 continue;
             }
         };
