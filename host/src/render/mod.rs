@@ -8,6 +8,7 @@
 //! whatever goes round the guard is refused when the template is loaded. `docs/templates.md` is the
 //! documentation for authors.
 
+mod apart;
 mod builtin;
 mod compile;
 mod error;

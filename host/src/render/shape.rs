@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use handlebars::template::{HelperTemplate, Parameter, TemplateElement};
 use handlebars::{Context, Handlebars, Path, RenderContext, Renderable, Template};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Format;
+use super::apart::Apart;
 use super::guard::{Sink, guard};
+use crate::engine::Item;
 
 /// Stands around the number of a hole. No template and no value has it.
 const MARK: char = '\u{2}';
@@ -164,21 +166,26 @@ pub(super) struct Shapes {
     registry: Handlebars<'static>,
 }
 
-/// The shapes that items had, the newest last.
+/// The shapes that items had.
 #[derive(Clone, Default)]
-pub(super) struct Known(Vec<Arc<Shape>>);
+pub(super) struct Known {
+    /// The newest is the last.
+    shapes: Vec<Arc<Shape>>,
+    /// The item before, taken apart.
+    apart: Apart,
+}
 
 impl std::fmt::Debug for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Fields may be passwords.
-        f.debug_struct("Known").field("shapes", &self.0.len()).finish()
+        f.debug_struct("Known").field("shapes", &self.shapes.len()).finish_non_exhaustive()
     }
 }
 
 /// The text of items that are equal but for their holes.
 struct Shape {
-    /// All fields that are no holes.
-    fields: Map<String, Value>,
+    /// All fields that are no holes, as [`Apart`] has them.
+    rest: Box<[u8]>,
     parts: Vec<Part>,
 }
 
@@ -199,55 +206,37 @@ impl Shapes {
     }
 
     /// The text of an item, if it is one that fills a shape, and whether that was known; else it must be rendered by itself.
-    pub(super) fn text(&self, body: &Template, item: &Value, known: &mut Known) -> Option<(Arc<str>, bool)> {
-        let Value::Object(fields) = item else { return None };
-        let filling = self.filling(fields)?;
-        let alike = |shape: &&Arc<Shape>| self.rest(fields).eq(&shape.fields);
-        let found = known.0.iter().rev().find(alike);
+    pub(super) fn text(&self, body: &Template, item: &Item, known: &mut Known) -> Option<(Arc<str>, bool)> {
+        let Known { shapes, apart } = known;
+        let is_shaped = apart.take(item, &self.holes, &|value| fill(value, self.format));
+        is_shaped.then_some(())?;
+        let found = shapes.iter().rev().find(|shape| *shape.rest == *apart.rest);
         let was_known = found.is_some();
         let shape = match found {
             Some(shape) => shape.clone(),
             None => {
-                let fields = self.rest(fields).map(|(name, value)| (name.clone(), value.clone())).collect();
-                let shape = Arc::new(self.shape(body, fields)?);
-                if known.0.len() == MAX_SHAPES {
-                    known.0.remove(0);
+                let rest = apart.rest.as_slice().into();
+                let shape = Arc::new(Shape { rest, parts: self.parts(body, item)? });
+                if shapes.len() == MAX_SHAPES {
+                    shapes.remove(0);
                 }
-                known.0.push(shape.clone());
+                shapes.push(shape.clone());
                 shape
             }
         };
-        let mut text = String::with_capacity(shape.parts.iter().map(|part| part.room(&filling)).sum());
-        shape.parts.iter().for_each(|part| text.push_str(part.of(&filling)));
+        let filling = &apart.filling;
+        let mut text = String::with_capacity(shape.parts.iter().map(|part| part.room(filling)).sum());
+        shape.parts.iter().for_each(|part| text.push_str(part.of(filling)));
         Some((text.into(), was_known))
     }
 
-    /// The fields that are no holes.
-    fn rest<'a>(&'a self, fields: &'a Map<String, Value>) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        fields.iter().filter(|(name, _)| !self.holes.contains(name))
-    }
-
-    /// What the guard lets through for each hole; none if that is not plain text.
-    fn filling(&self, fields: &Map<String, Value>) -> Option<Vec<String>> {
-        let fill = |hole: &String| {
-            let text = match fields.get(hole)? {
-                Value::String(text) => guard(self.format)(text),
-                Value::Number(number) => guard(self.format)(&number.to_string()),
-                Value::Bool(yes) => guard(self.format)(&yes.to_string()),
-                _ => return None,
-            };
-            (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
-        };
-        self.holes.iter().map(fill).collect()
-    }
-
-    /// Renders the body with marks in the place of holes; none if that fails.
-    fn shape(&self, body: &Template, fields: Map<String, Value>) -> Option<Shape> {
-        let mut marked = fields.clone();
+    /// The text of an item with marks in the place of holes; none if it cannot be rendered.
+    fn parts(&self, body: &Template, item: &Item) -> Option<Vec<Part>> {
+        let mut context = Context::wraps(item).ok()?;
+        let fields = context.data_mut().as_object_mut()?;
         for (number, hole) in self.holes.iter().enumerate() {
-            marked.insert(hole.clone(), format!("{MARK}{number}{MARK}").into());
+            fields.insert(hole.clone(), format!("{MARK}{number}{MARK}").into());
         }
-        let context = Context::from(Value::Object(marked));
         let mut sink = Sink::default();
         body.render(&self.registry, &context, &mut RenderContext::new(None), &mut sink).ok()?;
         let text = sink.take_text();
@@ -259,8 +248,19 @@ impl Shapes {
                 parts.push(Part::Text(piece.into()));
             }
         }
-        Some(Shape { fields, parts })
+        Some(parts)
     }
+}
+
+/// What the guard lets through for a hole; none if that is not plain text.
+fn fill(value: &Value, format: Format) -> Option<String> {
+    let text = match value {
+        Value::String(text) => guard(format)(text),
+        Value::Number(number) => guard(format)(&number.to_string()),
+        Value::Bool(yes) => guard(format)(&yes.to_string()),
+        _ => return None,
+    };
+    (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
 }
 
 impl Part {

@@ -156,12 +156,11 @@ fn render(
     known: &mut Known,
     sink: &mut Sink,
 ) -> Result<(Arc<str>, bool), handlebars::RenderError> {
-    let context = Context::wraps(item)?;
-    let shaped =
-        fragment.shapes.as_ref().and_then(|shapes| shapes.text(&fragment.template, context.data(), known));
+    let shaped = fragment.shapes.as_ref().and_then(|shapes| shapes.text(&fragment.template, item, known));
     if let Some(shaped) = shaped {
         return Ok(shaped);
     }
+    let context = Context::wraps(item)?;
     sink.clear();
     fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)?;
     Ok((sink.take_text(), false))
