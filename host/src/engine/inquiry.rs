@@ -103,12 +103,7 @@ impl Engine {
     /// The session of the mesh with a node.
     pub(crate) fn mesh_with(&self, name: &Name, family: Family) -> Option<Result<Peer, NoMesh>> {
         let node = self.nodes.get(name.as_str())?;
-        Some(self.mesh_session(name, node, family).map(|(_, peer)| peer))
-    }
-
-    /// The node whose session of the mesh an address has.
-    pub(crate) fn mesh_winner(&self, ip: IpAddr) -> Option<&Name> {
-        self.mesh_peers.winner(&ip).map(|(name, _)| name)
+        Some(self.mesh_session(name, node, family))
     }
 
     /// What a reference to a password leads to.

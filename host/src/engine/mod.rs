@@ -57,7 +57,6 @@ pub use view::{Revealed, View};
 
 use crate::resources::{LogSeverity, ObjectError, ObjectKey, Parsed, ServiceFacts, Text};
 use crate::types::{Family, Name, Pool};
-use claims::Claims;
 use config::{Configurations, Effective};
 use filters::Filters;
 use hash::AddressMap;
@@ -121,7 +120,6 @@ pub struct Engine {
     placed: AddressMap<PeeringKey, Placed>,
     own: [Option<Own>; 2],
     mesh: Option<Mesh>,
-    mesh_peers: Claims<std::net::IpAddr, Name, Arc<Item>>,
     pools: Pools,
     blocks: Blocks,
     routes: Routes,
@@ -167,7 +165,6 @@ impl Engine {
             placed: AddressMap::default(),
             own: [None, None],
             mesh: None,
-            mesh_peers: Claims::default(),
             pools: Pools::default(),
             blocks: Blocks::default(),
             routes: Routes::default(),

@@ -122,6 +122,11 @@ impl Node {
         self.interface(family).map(InterfaceAddress::ip)
     }
 
+    /// The node's addresses of both families.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        Family::ALL.into_iter().filter_map(|family| self.address(family))
+    }
+
     /// The node's address in WireGuard's network.
     pub(super) fn wireguard(&self, family: Family) -> Option<IpAddr> {
         match family {
@@ -157,7 +162,7 @@ impl NodeChange {
     pub(super) fn addresses(&self) -> BTreeSet<IpAddr> {
         let both = [&self.old, &self.new];
         let nodes = both.into_iter().flatten();
-        nodes.flat_map(|node| Family::ALL.into_iter().filter_map(|family| node.address(family))).collect()
+        nodes.flat_map(|node| node.addresses()).collect()
     }
 }
 
@@ -195,7 +200,7 @@ impl Nodes {
             return None;
         }
         if let Some(old) = &old {
-            for ip in Family::ALL.into_iter().filter_map(|family| old.address(family)) {
+            for ip in old.addresses() {
                 if let Some(names) = self.by_address.get_mut(&ip) {
                     if let Ok(place) = names.binary_search(name) {
                         names.remove(place);
@@ -208,7 +213,7 @@ impl Nodes {
         }
         match &new {
             Some(node) => {
-                for ip in Family::ALL.into_iter().filter_map(|family| node.address(family)) {
+                for ip in node.addresses() {
                     let names = self.by_address.entry(ip).or_default();
                     if let Err(place) = names.binary_search(name) {
                         if names.is_empty() {

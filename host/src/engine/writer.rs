@@ -40,23 +40,11 @@ impl Writer {
         key: Arc<str>,
         item: Option<Item>,
     ) {
-        self.put_shared(models, family, id, key, item.map(Arc::new));
-    }
-
-    /// The same for an item that somebody else has too.
-    pub(super) fn put_shared(
-        &mut self,
-        models: &mut [FamilyModel; 2],
-        family: Family,
-        id: CollectionId,
-        key: Arc<str>,
-        item: Option<Arc<Item>>,
-    ) {
         let items = &mut models[family.index()].collections[id.index()].items;
         let changed = match item {
-            Some(item) if items.get(&key).is_some_and(|old| *old == item) => false,
+            Some(item) if items.get(&key).is_some_and(|old| **old == item) => false,
             Some(item) => {
-                items.insert(key.clone(), item);
+                items.insert(key.clone(), Arc::new(item));
                 true
             }
             None => items.remove(&key).is_some(),

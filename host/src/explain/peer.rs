@@ -240,7 +240,7 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
     for name in engine.nodes_at(ip).filter(|name| !state.is_this(name)) {
         let default = || Some("BGPConfiguration default".to_owned());
         let why = match engine.mesh_with(name, family) {
-            Some(Ok(_)) if engine.mesh_winner(ip) == Some(name) => {
+            Some(Ok(_)) if engine.mesh_winner(ip).is_some_and(|(first, _)| first == name) => {
                 let on = match engine.cluster_configuration() {
                     Some(_) => "the mesh is on in it",
                     None => "there is none, so the mesh is on",
@@ -255,7 +255,7 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
                 continue;
             }
             Some(Ok(_)) => {
-                let first = engine.mesh_winner(ip).map(ToString::to_string).unwrap_or_default();
+                let first = engine.mesh_winner(ip).map(|(name, _)| name.to_string()).unwrap_or_default();
                 let text = format!(
                     "has {ip} too, and the session of the mesh is with node {first}, whose name sorts first"
                 );

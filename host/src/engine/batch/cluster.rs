@@ -51,7 +51,7 @@ impl Engine {
                 &self.settings.node,
                 &mut dirty.peerings,
             );
-            rest.mesh_nodes.insert(node.clone());
+            rest.mesh.extend(self.nodes.get(node.as_str()).into_iter().flat_map(|node| node.addresses()));
         }
     }
 
@@ -82,8 +82,9 @@ impl Engine {
                 };
                 rest.all_wireguard |= wireguard(&change.old) != wireguard(&change.new);
             } else if change.facts() {
-                rest.wireguard.extend(change.addresses());
-                rest.mesh_nodes.insert(name);
+                let addresses = change.addresses();
+                rest.wireguard.extend(&addresses);
+                rest.mesh.extend(addresses);
             }
         }
     }

@@ -45,25 +45,19 @@ impl Engine {
 
     pub(super) fn settle_mesh(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         let named = self.effective.mesh_password.as_ref().is_some_and(|at| dirty.secrets.contains(&at.name));
-        let mut nodes = rest.mesh_nodes.clone();
         if rest.all_mesh || named || dirty.configuration {
             self.mesh = self.mesh_now();
         }
+        let mut addresses = rest.mesh.clone();
         if rest.all_mesh || named {
-            nodes.extend(self.nodes.iter().map(|(name, _)| name.clone()));
+            addresses.extend(self.nodes.iter().flat_map(|(_, node)| node.addresses()));
         }
-        let mut changed: BTreeSet<IpAddr> = BTreeSet::new();
-        for name in &nodes {
-            let sessions = self.mesh_sessions(name);
-            self.work.peers_computed += sessions.len();
-            self.mesh_peers.replace(name, sessions, |ip| {
-                changed.insert(*ip);
-            });
-        }
-        for ip in order::filling(changed) {
+        for ip in order::filling(addresses) {
             let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
-            let item = self.mesh_peers.winner(&ip).map(|(_, item)| item.clone());
-            writer.put_shared(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
+            let session = self.mesh_winner(ip).map(|(_, peer)| peer);
+            self.work.peers_computed += usize::from(session.is_some());
+            let item = session.map(Item::from);
+            writer.put(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
         }
         for ip in &rest.wireguard {
             self.place_wireguard(*ip, writer);
@@ -130,14 +124,15 @@ impl Engine {
         }
     }
 
-    fn mesh_sessions(&self, name: &Name) -> Vec<(IpAddr, Arc<Item>)> {
-        let Some(node) = self.nodes.get(name.as_str()) else { return Vec::new() };
-        let sessions =
-            Family::ALL.into_iter().filter_map(|family| self.mesh_session(name, node, family).ok());
-        sessions.map(|(ip, peer)| (ip, Arc::new(Item::from(peer)))).collect()
+    /// The node whose session of the mesh an address has, and the session: of several the first by name.
+    pub(crate) fn mesh_winner(&self, ip: IpAddr) -> Option<(&Name, Peer)> {
+        self.nodes.with_address(ip).find_map(|name| {
+            let node = self.nodes.get(name.as_str())?;
+            Some((name, self.mesh_session(name, node, Family::of(ip)).ok()?))
+        })
     }
 
-    /// The session of the mesh with a node, and its address.
+    /// The session of the mesh with a node.
     ///
     /// # Errors
     /// [`NoMesh`].
@@ -146,7 +141,7 @@ impl Engine {
         name: &Name,
         node: &Node,
         family: Family,
-    ) -> Result<(IpAddr, Peer), NoMesh> {
+    ) -> Result<Peer, NoMesh> {
         let mesh = self.mesh.as_ref().ok_or(NoMesh::Off)?;
         if *name == self.settings.node {
             return Err(NoMesh::ThisNode);
@@ -163,7 +158,7 @@ impl Engine {
             return Err(NoMesh::OwnAddress);
         }
         let port = self.configurations.listen_port(name.as_str());
-        Ok((ip, sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh)))
+        Ok(sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh))
     }
 
     /// Brings a next hop into the model if WireGuard owns it, and out if not.

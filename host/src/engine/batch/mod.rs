@@ -48,7 +48,8 @@ struct Rest {
     priority: bool,
     sessions: bool,
     all_mesh: bool,
-    mesh_nodes: BTreeSet<Name>,
+    /// Addresses whose session of the mesh can be another.
+    mesh: BTreeSet<IpAddr>,
     routes: bool,
     wireguard: BTreeSet<IpAddr>,
     all_wireguard: bool,
