@@ -95,7 +95,9 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
     text.push_str(
         "## One change, and bursts\n\nFrom events to the texts of the six files: the engine, what plugins change, the templates. A change of the\n\
          configuration touches every session, and one of the templates or of a plugin's settings everything that they made; so does that of\n\
-         the mesh's password (`secret`). All others cost the same at every size, but for the work of looking things up.\n\n",
+         the mesh's password (`secret`). All others cost the same at every size, but for the work of looking things up, and with plugins for\n\
+         one thing: which peerings there are to be is a question about all nodes and candidates at once, so what changes one of those has\n\
+         the plugin told of all again.\n\n",
     );
     for (with, file) in [("without plugins", "change.svg"), ("with plugins", "change-with-plugins.svg")] {
         let lines = results.lines(&format!("change, {with}"));

@@ -8,7 +8,7 @@ use tailorbird::generator::event;
 use tailorbird::measure::Resident;
 use tailorbird::render::Renderer;
 use tailorbird_bench::results::{self, Measured};
-use tailorbird_bench::scene::{cluster, node_name, sizes, templates};
+use tailorbird_bench::scene::{cluster, node_name, sizes_to_the_largest, templates};
 
 /// The size that a process is to measure.
 const SIZE: &str = "TAILORBIRD_BENCH_SIZE";
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
         "{:>6}  {:>14}  {:>14}  {:>14}  {:>12}",
         "nodes", "engine", "texts, kept", "peak", "engine/node"
     );
-    for size in sizes() {
+    for size in sizes_to_the_largest() {
         let done = Command::new(std::env::current_exe()?).env(SIZE, size.to_string()).output()?;
         ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let numbers = String::from_utf8(done.stdout)?;

@@ -14,7 +14,8 @@ use tailorbird::measure::{MeasuredNode, Step, assemble};
 use tailorbird::plugin::{PluginSet, Sandbox};
 use tailorbird::resources::Defaults;
 use tailorbird_bench::scene::{
-    cluster, default_plugins, events, fresh, is_quick, node_name, rendered, settings, sizes, templates,
+    cluster, default_plugins, events, fresh, is_quick, node_name, rendered, settings, sizes,
+    sizes_to_the_largest, templates,
 };
 
 /// One change of each kind. The first peer is every node's, whatever the size.
@@ -59,7 +60,8 @@ pub(crate) fn cold(c: &mut Criterion) {
     for (with, plugins) in sets() {
         let mut group = group(c, &format!("cold, {with}"));
         group.sample_size(10).sampling_mode(SamplingMode::Flat);
-        for size in sizes() {
+        let sizes = if plugins.is_empty() { sizes_to_the_largest() } else { sizes() };
+        for size in sizes {
             let spec = cluster(size);
             let all = events(&spec);
             group.bench_function(size.to_string(), |b| {

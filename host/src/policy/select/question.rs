@@ -20,7 +20,7 @@ use crate::resources::{Labels, Text};
 use crate::types::{AsNumber, Family, Name};
 
 /// So many nodes or candidates that come or go make patching dearer than to begin anew.
-const MANY: usize = 32;
+const MANY: usize = 128;
 
 /// The request and what it was made of.
 #[derive(Debug, Clone)]
