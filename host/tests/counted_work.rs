@@ -46,7 +46,12 @@ fn peers() -> impl Iterator<Item = Event> {
         let spec = json!({"nodeSelector": rack(&format!("zone-2-rack-{i:02}")), "peerIP": format!("192.0.2.{i}"), "asNumber": 65001});
         peer(&format!("other-{i}"), spec)
     });
-    std::iter::once(peer("pair", pair)).chain(others)
+    // No change here is of the label that these mention.
+    let quiet = (0..20).map(move |i| {
+        let spec = json!({"nodeSelector": format!("colour == 'c{i:02}'"), "peerIP": format!("192.0.2.{i}"), "asNumber": 65001});
+        peer(&format!("quiet-{i}"), spec)
+    });
+    std::iter::once(peer("pair", pair)).chain(others).chain(quiet)
 }
 
 /// A Service that a node announces while it has an endpoint.
@@ -90,6 +95,7 @@ impl Count {
             ("selectors", work.selectors_evaluated),
             ("sessions", work.peers_computed),
             ("services", work.services_computed),
+            ("compared", stats.items_compared),
             ("items", stats.fragments_rendered),
             ("templates", stats.templates_rendered),
             ("bytes", stats.bytes_rendered),
@@ -197,6 +203,7 @@ fn changes_of_one_object() {
             &[
                 ("keys", 2),
                 ("sessions", 2),
+                ("compared", 4),
                 ("items", 2),
                 ("bytes", 2000),
                 asked_peers,
@@ -211,6 +218,7 @@ fn changes_of_one_object() {
                 ("keys", 2),
                 ("selectors", 22),
                 ("sessions", 4),
+                ("compared", 4),
                 ("items", 2),
                 ("bytes", 2000),
                 asked_peers,
@@ -224,6 +232,7 @@ fn changes_of_one_object() {
             &[
                 ("keys", 1),
                 ("sessions", 2),
+                ("compared", 4),
                 ("items", 1),
                 ("bytes", 1000),
                 asked_peers,
@@ -232,12 +241,13 @@ fn changes_of_one_object() {
             ],
             &[TOLD],
         ),
-        (Change::Filter(1), &[("keys", 1), ("items", 1), ("bytes", 1000)], &[]),
+        (Change::Filter(1), &[("keys", 1), ("compared", 1), ("items", 1), ("bytes", 1000)], &[]),
         (
             Change::Service(0),
             &[
                 ("keys", 2),
                 ("services", 1),
+                ("compared", 4),
                 ("items", 4),
                 ("bytes", 300),
                 ("filter.advertise calls", 1),
@@ -250,6 +260,7 @@ fn changes_of_one_object() {
             Change::Block(0),
             &[
                 ("keys", 1),
+                ("compared", 4),
                 ("items", 2),
                 ("bytes", 300),
                 ("filter.advertise calls", 1),
@@ -258,12 +269,21 @@ fn changes_of_one_object() {
             &[],
         ),
         // The password is that of the mesh: each of its sessions is another one.
-        (Change::Secret(0), &[("keys", 1)], &["sessions", "items", "bytes"]),
+        (Change::Secret(0), &[("keys", 1)], &["sessions", "compared", "items", "bytes"]),
         // The port is in each session too, and in the head of the files.
         (
             Change::Configuration,
             &[asked_peers, ("templates", 6)],
-            &[TOLD, "keys", "sessions", "items", "bytes", "filter.rules items", "filter.rules calls"],
+            &[
+                TOLD,
+                "keys",
+                "sessions",
+                "compared",
+                "items",
+                "bytes",
+                "filter.rules items",
+                "filter.rules calls",
+            ],
         ),
     ] {
         check(&format!("{change:?}"), &nodes.generated(change), most, grows);
@@ -271,6 +291,7 @@ fn changes_of_one_object() {
     let slice = nodes.change(|spec| local_slice(&spec.node_name(0)), |spec| local_slice(&spec.node_name(1)));
     let most = [
         ("keys", 2),
+        ("compared", 4),
         ("services", 1),
         ("items", 4),
         ("bytes", 300),
@@ -307,5 +328,5 @@ fn all_of_it_anew() {
         node.put_templates(templates(&this_node(spec)));
         node.step([]).unwrap()
     });
-    check("a template", &template, &[("templates", 6)], &["items", "bytes"]);
+    check("a template", &template, &[("templates", 6)], &["compared", "items", "bytes"]);
 }

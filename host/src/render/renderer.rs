@@ -40,6 +40,8 @@ pub struct RenderedFile {
 /// How much work a rendering was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
+    /// Items of collections that were looked at, whether they are others now or not.
+    pub items_compared: usize,
     /// Items of collections that were rendered.
     pub fragments_rendered: usize,
     /// Those of them whose text was that of others but for some values, so that no template ran.
@@ -218,6 +220,7 @@ impl File {
                     let item = format!("{} {}", fragment.collection.name(), error.key);
                     resource.error(&error.error, Some(item))
                 })?;
+                stats.items_compared += update.compared;
                 stats.fragments_rendered += update.rendered;
                 stats.fragments_shared += update.shared;
                 stats.bytes_rendered += update.bytes;

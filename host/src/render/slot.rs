@@ -40,6 +40,8 @@ pub(super) struct At<'a> {
 /// What an update did.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Update {
+    /// Items that were looked at.
+    pub(super) compared: usize,
     pub(super) rendered: usize,
     /// Those of them whose text is that of others but for some values.
     pub(super) shared: usize,
@@ -69,6 +71,7 @@ impl Slot {
     ) -> Result<Update, ItemError> {
         let mut update = Update::default();
         let first = self.fragments.is_empty();
+        update.compared += self.reads.len();
         let stale = self.reads.iter().filter(|(_, reads)| reads.changed_since(self.seen, at.view));
         let stale: Vec<Arc<str>> = stale.map(|(key, _)| key.clone()).collect();
         for key in stale {
@@ -81,6 +84,7 @@ impl Slot {
             }
         }
         if let Some(dirty) = dirty {
+            update.compared += dirty.len();
             for key in dirty {
                 self.set(program, fragment, key, collection.items.get(key), sink, &mut update)?;
             }
@@ -88,6 +92,7 @@ impl Slot {
             || self.collection_revision != collection.revision
             || self.revision != Some(at.revision)
         {
+            update.compared += self.items.len().max(collection.items.len());
             for key in differences(&self.items, &collection.items) {
                 self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
             }
