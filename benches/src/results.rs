@@ -34,9 +34,10 @@ pub struct Estimate {
 
 /// The folder in which benches leave results: `bench` in Cargo's target folder.
 pub fn folder() -> PathBuf {
-    // A bench is target/release/deps/NAME, a program target/release/NAME.
+    // A bench is target/release/deps/NAME, a program target/release/NAME. Cargo tags the folder only when it makes it itself.
     let program = std::env::current_exe().unwrap_or_default();
-    let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let marks = [".rustc_info.json", "CACHEDIR.TAG"];
+    let target = program.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).is_file()));
     target.unwrap_or(Path::new("target")).join("bench")
 }
 

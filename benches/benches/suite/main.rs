@@ -11,6 +11,7 @@ mod stage;
 
 use anyhow::Result;
 use criterion::Criterion;
+use tailorbird_bench::scene::is_quick;
 
 /// The allocator of the `tailorbird` command.
 #[global_allocator]
@@ -39,7 +40,12 @@ fn main() -> Result<()> {
 }
 
 fn criterion() {
-    let mut criterion = Criterion::default().configure_from_args();
+    // The page draws its own charts, and Criterion's, one a benchmark, take longer than the measurements.
+    let mut criterion = Criterion::default().without_plots();
+    if is_quick() {
+        criterion = criterion.nresamples(10_000);
+    }
+    criterion = criterion.configure_from_args();
     for suite in [
         render::cold,
         render::change,
