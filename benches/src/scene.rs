@@ -14,7 +14,7 @@ use tailorbird::types::Name;
 /// The sizes that are measured, in nodes; the first and the third in a quick run.
 pub const SIZES: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
 
-/// The size that a rendering from nothing and memory are measured at besides.
+/// The largest size: only memory, and a rendering from nothing without plugins, are measured at it, for the rest would take minutes.
 const LARGEST: u32 = 20_000;
 
 /// The variable that makes a run quick: fewer sizes and samples.
@@ -33,7 +33,7 @@ pub fn sizes() -> Vec<u32> {
     if is_quick() { vec![SIZES[0], SIZES[2]] } else { SIZES.into() }
 }
 
-/// The same, and one more that takes too long for most.
+/// The same, and the largest.
 pub fn sizes_to_the_largest() -> Vec<u32> {
     let largest = (!is_quick()).then_some(LARGEST);
     sizes().into_iter().chain(largest).collect()

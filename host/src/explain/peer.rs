@@ -237,10 +237,11 @@ fn password_at(state: &State<'_>, at: &SecretKeyRef, of: &str, found: &mut Found
 fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
     let engine = state.engine;
     let family = Family::of(ip);
+    let winner = engine.mesh_winner(ip).map(|(name, _)| name);
     for name in engine.nodes_at(ip).filter(|name| !state.is_this(name)) {
         let default = || Some("BGPConfiguration default".to_owned());
         let why = match engine.mesh_with(name, family) {
-            Some(Ok(_)) if engine.mesh_winner(ip).is_some_and(|(first, _)| first == name) => {
+            Some(Ok(_)) if winner == Some(name) => {
                 let on = match engine.cluster_configuration() {
                     Some(_) => "the mesh is on in it",
                     None => "there is none, so the mesh is on",
@@ -255,7 +256,7 @@ fn mesh(state: &State<'_>, ip: IpAddr, found: &mut Found) {
                 continue;
             }
             Some(Ok(_)) => {
-                let first = engine.mesh_winner(ip).map(|(name, _)| name.to_string()).unwrap_or_default();
+                let first = winner.map(ToString::to_string).unwrap_or_default();
                 let text = format!(
                     "has {ip} too, and the session of the mesh is with node {first}, whose name sorts first"
                 );

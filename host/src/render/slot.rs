@@ -92,8 +92,9 @@ impl Slot {
             || self.collection_revision != collection.revision
             || self.revision != Some(at.revision)
         {
-            update.compared += self.items.len().max(collection.items.len());
-            for key in differences(&self.items, &collection.items) {
+            let (compared, different) = differences(&self.items, &collection.items);
+            update.compared += compared;
+            for key in different {
                 self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
             }
         }
@@ -171,13 +172,16 @@ fn render(
     Ok((sink.take_text(), false))
 }
 
-/// The keys whose items differ, in order.
-fn differences(old: &OrdMap<Arc<str>, Arc<Item>>, new: &OrdMap<Arc<str>, Arc<Item>>) -> Vec<Arc<str>> {
-    let mut keys = Vec::new();
+/// The number of keys of both, and those whose items differ, in order.
+fn differences(
+    old: &OrdMap<Arc<str>, Arc<Item>>,
+    new: &OrdMap<Arc<str>, Arc<Item>>,
+) -> (usize, Vec<Arc<str>>) {
+    let (mut compared, mut keys) = (0, Vec::new());
     let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
-    loop {
+    while olds.peek().is_some() || news.peek().is_some() {
+        compared += 1;
         match (olds.peek(), news.peek()) {
-            (None, None) => return keys,
             (Some((a, _)), Some((b, _))) if a == b => {
                 if let (Some((key, x)), Some((_, y))) = (olds.next(), news.next())
                     && !same(x, y)
@@ -191,4 +195,5 @@ fn differences(old: &OrdMap<Arc<str>, Arc<Item>>, new: &OrdMap<Arc<str>, Arc<Ite
             _ => keys.extend(news.next().map(|(key, _)| key.clone())),
         }
     }
+    (compared, keys)
 }

@@ -288,3 +288,49 @@ fn a_plugin_is_asked_again_only_when_its_question_or_what_it_read_is_another() {
     assert_eq!(asked(&configuration("{nodeToNodeMeshEnabled: false}")), 1);
     assert_eq!(asked(&peer("p", "{peerIP: 192.0.2.1, asNumber: 65001}")), 1, "a candidate that comes");
 }
+
+/// A node with an address, or without any.
+fn one_of_many(number: usize, address: Option<usize>) -> String {
+    let address =
+        address.map(|address| format!("ipv4Address: 10.1.{}.{}/16", address / 200, address % 200 + 1));
+    node(&format!("n{number:03}"), &format!("{{{}}}", address.unwrap_or_default()), "{}")
+}
+
+/// Few changes are brought into the question one by one, and for many it is begun anew: that is the same.
+#[test]
+fn a_plugin_is_told_the_same_after_few_changes_and_after_many() {
+    const NODES: usize = 200;
+    // It drops the sessions with every other node by the address that it is told of.
+    let plugin = || {
+        Native::new("p").select(|_, request| {
+            let is_odd = |node: u32| {
+                let address = request.nodes.get(node as usize).and_then(|node| node.ipv4);
+                address.is_some_and(|address| address % 2 == 1)
+            };
+            let drop = (0..request.candidates.len())
+                .filter(|at| request.candidates.node(*at).is_some_and(is_odd))
+                .map(|at| at as u32);
+            Ok(Answer { drop: drop.collect(), ..answer() })
+        })
+    };
+    let this = node("a", "{ipv4Address: 10.0.0.1/24}", "{}");
+    let all = |address: &dyn Fn(usize) -> Option<usize>| -> String {
+        (0..NODES).map(|number| one_of_many(number, address(number))).collect()
+    };
+    let mut world = World::new([plugin()]).having(&this).having(&all(&Some));
+    assert_eq!(world.sessions().len(), NODES / 2);
+    for many in [1, 30, 70, NODES] {
+        // The first ones move on by one behind the last, and every tenth of them has no address any more.
+        let moved = |number: usize| match number {
+            _ if number >= many => Some(number),
+            _ if number % 10 == 0 => None,
+            _ => Some(number + NODES + 1),
+        };
+        for address in [&moved as &dyn Fn(usize) -> Option<usize>, &Some] {
+            let yaml = all(address);
+            world.apply(&yaml);
+            let mut scratch = World::new([plugin()]).having(&this).having(&yaml);
+            assert_eq!(world.files(), scratch.files(), "{many} nodes");
+        }
+    }
+}
