@@ -5,7 +5,7 @@ use serde::ser::{Error as _, Impossible, SerializeStruct, Serializer};
 use serde_json::Value;
 
 /// What an item is made of. It is kept from item to item, for its memory.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Apart {
     /// The names and values of all fields that are no holes, as JSON. They may be passwords.
     pub(super) rest: Vec<u8>,

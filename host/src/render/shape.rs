@@ -167,12 +167,18 @@ pub(super) struct Shapes {
 }
 
 /// The shapes that items had.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Known {
     /// The newest is the last.
     shapes: Vec<Arc<Shape>>,
-    /// The item before, taken apart.
+    /// The item before, taken apart; kept for its memory alone.
     apart: Apart,
+}
+
+impl Clone for Known {
+    fn clone(&self) -> Self {
+        Self { shapes: self.shapes.clone(), apart: Apart::default() }
+    }
 }
 
 impl std::fmt::Debug for Known {
