@@ -4,8 +4,8 @@
 # make demo    renders the example clusters for one node each, has BIRD check them, shows what plugins change, and runs the daemon
 # make test    everything that must hold before a change goes in
 # make test-full the same, and every conformance case by way of a real API server and of etcd (KUBEBUILDER_ASSETS), some minutes longer
-# make bench   measures, prints the table and writes docs/performance.md: up to 20 minutes on two cores, without the build
-# make bench-quick the same with two sizes and few samples, up to 3 minutes; it writes target/performance.md
+# make bench   measures, prints the table and writes docs/performance.md: about 7 minutes on two cores, without the build
+# make bench-quick the same with two sizes and few samples, less than 2 minutes; it writes target/performance.md
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
