@@ -305,7 +305,7 @@ fn a_plugin_is_told_the_same_after_few_changes_and_after_many() {
         Native::new("p").select(|_, request| {
             let is_odd = |node: u32| {
                 let address = request.nodes.get(node as usize).and_then(|node| node.ipv4);
-                address.is_some_and(|address| address % 2 == 1)
+                address.is_some_and(|address| !address.is_multiple_of(2))
             };
             let drop = (0..request.candidates.len())
                 .filter(|at| request.candidates.node(*at).is_some_and(is_odd))
@@ -323,7 +323,7 @@ fn a_plugin_is_told_the_same_after_few_changes_and_after_many() {
         // The first ones move on by one behind the last, and every tenth of them has no address any more.
         let moved = |number: usize| match number {
             _ if number >= many => Some(number),
-            _ if number % 10 == 0 => None,
+            _ if number.is_multiple_of(10) => None,
             _ => Some(number + NODES + 1),
         };
         for address in [&moved as &dyn Fn(usize) -> Option<usize>, &Some] {
