@@ -233,9 +233,9 @@ fn compatible(version: &str) -> bool {
 pub struct Outline {
     /// The section with the manifest.
     pub manifest: Option<Vec<u8>>,
-    /// What it imports, by name.
+    /// What it imports, by name and in that order.
     pub imports: Vec<String>,
-    /// The interfaces that it exports, by name.
+    /// The interfaces that it exports, by name and in that order.
     pub exports: Vec<String>,
     /// What stopped the reading, as a phrase; the rest is what stood before it.
     pub fault: Option<String>,
@@ -246,6 +246,9 @@ impl Outline {
     pub fn of(bytes: &[u8]) -> Self {
         let mut found = Self::default();
         found.fault = found.read(bytes).err();
+        // A component has them in an order that the linker happened to leave.
+        found.imports.sort_unstable();
+        found.exports.sort_unstable();
         found
     }
 

@@ -28,7 +28,7 @@ fn a_plugin_is_described() {
     assert_eq!(about["usable"], true);
     assert_eq!(
         about["exports"],
-        json!(["tailorbird:policy/lifecycle@0.1.0", "tailorbird:policy/functions@0.1.0"])
+        json!(["tailorbird:policy/functions@0.1.0", "tailorbird:policy/lifecycle@0.1.0"])
     );
     assert_eq!(
         about["functions"],
