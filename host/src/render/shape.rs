@@ -214,8 +214,9 @@ impl Shapes {
     /// The text of an item, if it is one that fills a shape, and whether that was known; else it must be rendered by itself.
     pub(super) fn text(&self, body: &Template, item: &Item, known: &mut Known) -> Option<(Arc<str>, bool)> {
         let Known { shapes, apart } = known;
-        let is_shaped = apart.take(item, &self.holes, &|value| fill(value, self.format));
-        is_shaped.then_some(())?;
+        if !apart.take(item, &self.holes, &|value| fill(value, self.format)) {
+            return None;
+        }
         let found = shapes.iter().rev().find(|shape| *shape.rest == *apart.rest);
         let was_known = found.is_some();
         let shape = match found {
@@ -236,7 +237,7 @@ impl Shapes {
         Some((text.into(), was_known))
     }
 
-    /// The text of an item with marks in the place of holes; none if it cannot be rendered.
+    /// The pieces of an item's text, between them the holes; none if it cannot be rendered with marks in their place.
     fn parts(&self, body: &Template, item: &Item) -> Option<Vec<Part>> {
         let mut context = Context::wraps(item).ok()?;
         let fields = context.data_mut().as_object_mut()?;
