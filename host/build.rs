@@ -24,11 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         &fs::read_to_string(Path::new(ROOT).join("Cargo.toml"))?,
     )?;
     for (name, path) in files(Path::new(SDK_FOLDER))? {
-        if name == "Cargo.toml" {
-            writeln!(code, "    ({name:?}, {:?}),", toml::to_string(&manifest)?)?;
-        } else {
-            writeln!(code, "    ({name:?}, include_str!({:?})),", path.canonicalize()?)?;
-        }
+        // No path to this checkout: another one may share the target folder, and outlive it.
+        let text = if name == "Cargo.toml" { toml::to_string(&manifest)? } else { fs::read_to_string(path)? };
+        writeln!(code, "    ({name:?}, {text:?}),")?;
     }
     code += "];\n\npub(super) const LOCKED: &[(&str, &str)] = &[\n";
     for (name, text) in locked(&fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?, &manifest)? {
