@@ -9,7 +9,7 @@ use render_fixture::*;
 use tailorbird::engine::model::{Block, Item, Route};
 use tailorbird::engine::{CollectionId, Snapshot, View};
 use tailorbird::render::{self, RenderedFile, Renderer, Rendering, Stats};
-use tailorbird::types::Family;
+use tailorbird::types::{Family, Priority};
 
 /// Writes a configuration folder with one resource.
 fn folder(resource: &str, template: &str) -> tempfile::TempDir {
@@ -171,7 +171,7 @@ fn a_pending_block_is_a_route_and_not_exported() {
         blackhole: true,
         exported: false,
         confirmed: false,
-        normal_priority: tailorbird::types::Priority::NORMAL,
+        normal_priority: Priority::NORMAL,
     };
     set(&mut snapshot, 2, Family::V4, CollectionId::Blocks, "10.0.0.0-26", Some(Item::Block(block)));
     let text = file(&built_in().render(&snapshot), "bird_aggr.cfg").text.to_string();
@@ -593,18 +593,18 @@ fn all_sorts_of_peers() -> Snapshot {
                 3 => peer.source = None,
                 4 => peer.ttl_security = full.ttl_security,
                 5 => peer.same_as = false,
-                6 => peer.import = full.import,
-                7 => peer.export = full.export,
+                6 => peer.import = full.import.clone(),
+                7 => peer.export = full.export.clone(),
                 8 => peer.kind = "global",
                 9 => peer.restart_time = full.restart_time,
                 10 => peer.keepalive_time = full.keepalive_time,
                 11 => peer.rr_cluster_id = full.rr_cluster_id,
-                12 => peer.password = full.password,
+                12 => peer.password = full.password.clone(),
                 13 => peer.next_hop = full.next_hop,
                 14 => peer.allow_local_as = full.allow_local_as,
-                15 => peer.normal_local_pref = 7,
+                15 => peer.normal_priority = Priority::new(7).expect("a priority"),
                 16 => peer.ip = ip(&format!("10.77.0.{}", twin + 1)),
-                _ => (peer.import, peer.export) = (full.export, full.import),
+                _ => (peer.import, peer.export) = (full.export.clone(), full.import.clone()),
             }
             set_peer(&mut snapshot, 1, peer);
         }

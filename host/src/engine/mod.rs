@@ -60,6 +60,7 @@ use crate::types::{Family, Name, Pool};
 use config::{Configurations, Effective};
 use filters::Filters;
 use hash::AddressMap;
+use model::Terms;
 use nodes::Nodes;
 use peerings::{PeeringKey, Peerings};
 use pools::{Blocks, Pools};
@@ -67,7 +68,6 @@ use reports::Reports;
 use routes::{Advertising, Routes};
 use secrets::Secrets;
 use selectors::Selectors;
-use sessions::Mesh;
 
 /// Something happened to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,8 @@ pub struct Engine {
     peerings: Peerings,
     placed: AddressMap<PeeringKey, Placed>,
     own: [Option<Own>; 2],
-    mesh: Option<Mesh>,
+    /// What the mesh's sessions have in common, by family, if the mesh is on.
+    mesh: Option<[Option<Arc<Terms>>; 2]>,
     pools: Pools,
     blocks: Blocks,
     routes: Routes,

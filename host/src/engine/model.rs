@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 
 use super::{Cluster, View};
 use crate::bird::Literal;
@@ -127,7 +129,7 @@ impl CollectionId {
 #[allow(missing_docs)]
 // Of all there are most routes, so what is larger is apart.
 pub enum Item {
-    Peer(Box<Peer>),
+    Peer(Peer),
     Filter(Box<Filter>),
     Block(Block),
     Route(Route),
@@ -138,7 +140,7 @@ pub enum Item {
 
 impl From<Peer> for Item {
     fn from(peer: Peer) -> Self {
-        Self::Peer(Box::new(peer))
+        Self::Peer(peer)
     }
 }
 
@@ -238,33 +240,42 @@ pub struct KernelPool {
     pub network: Option<Prefix>,
 }
 
-/// A BGP session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A BGP session. What it can have in common with others is in its terms, and reads as if it were the session's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     /// The protocol's name, a symbol.
-    pub name: String,
-    /// `mesh`, `global`, `node`, `workload` or `plugin`.
-    pub kind: &'static str,
-    /// The local AS number, where it is not the node's.
-    pub local_as: Option<AsNumber>,
+    pub name: Arc<str>,
     /// The neighbor's address.
     pub ip: IpAddr,
     /// The neighbor's port, if one is set.
     pub port: Option<Port>,
     /// The neighbor's AS number.
     pub as_number: AsNumber,
+    /// Whether both ends are in one AS.
+    pub same_as: bool,
+    /// Whether this end waits for the other to connect.
+    pub passive: bool,
+    /// The node at the remote end, if it is a node's; templates do not see it.
+    pub remote_node: Option<Name>,
+    /// The rest: thousands of sessions of a mesh have one between them.
+    pub terms: Arc<Terms>,
+}
+
+/// What sessions can have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// `mesh`, `global`, `node`, `workload` or `plugin`.
+    pub kind: &'static str,
+    /// The local AS number, where it is not the node's.
+    pub local_as: Option<AsNumber>,
     /// The local address of the session, if it is set.
     pub source: Option<IpAddr>,
     /// The number of hops for TTL security; absent when it is off.
     pub ttl_security: Option<u8>,
-    /// Whether both ends are in one AS.
-    pub same_as: bool,
     /// The filters on import, in order.
     pub import: Vec<FilterCall>,
     /// The filters on export, in order.
     pub export: Vec<FilterCall>,
-    /// Whether this end waits for the other to connect.
-    pub passive: bool,
     /// The time for a graceful restart.
     pub restart_time: Option<Seconds>,
     /// The time between keepalives.
@@ -277,26 +288,56 @@ pub struct Peer {
     pub next_hop: Option<&'static str>,
     /// How often the own AS may be in a received path.
     pub allow_local_as: Option<u32>,
-    /// 2147483647 less the family's normal priority.
-    pub normal_local_pref: u32,
-    /// The family's normal priority.
+    /// The family's normal priority; templates see its local preference too, 2147483647 less.
     pub normal_priority: Priority,
-    /// Where the session comes from; templates do not see it.
-    #[serde(skip)]
-    pub origin: Arc<PeerOrigin>,
+    /// The BGPPeer that the session comes from, if it comes from one; templates do not see it.
+    pub bgp_peer: Option<Name>,
+    /// The remote end's cluster id, if it is known to be a route reflector; templates do not see it.
+    pub remote_cluster_id: Option<ClusterId>,
+    /// The names of its BGPFilters in order; templates do not see them.
+    pub filters: Arc<[Name]>,
 }
 
-/// Where a session comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PeerOrigin {
-    /// The BGPPeer, if it comes from one.
-    pub bgp_peer: Option<Name>,
-    /// The node at the remote end, if it is a node's.
-    pub remote_node: Option<Name>,
-    /// The remote end's cluster id, if it is known to be a route reflector.
-    pub remote_cluster_id: Option<ClusterId>,
-    /// The names of its BGPFilters in order.
-    pub filters: Arc<[Name]>,
+impl Deref for Peer {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+/// Terms that are written to are this session's alone from then on.
+impl DerefMut for Peer {
+    fn deref_mut(&mut self) -> &mut Terms {
+        Arc::make_mut(&mut self.terms)
+    }
+}
+
+impl Serialize for Peer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Peer", 20)?;
+        fields.serialize_field("name", &*self.name)?;
+        fields.serialize_field("kind", self.kind)?;
+        fields.serialize_field("local_as", &self.local_as)?;
+        fields.serialize_field("ip", &self.ip)?;
+        fields.serialize_field("port", &self.port)?;
+        fields.serialize_field("as_number", &self.as_number)?;
+        fields.serialize_field("source", &self.source)?;
+        fields.serialize_field("ttl_security", &self.ttl_security)?;
+        fields.serialize_field("same_as", &self.same_as)?;
+        fields.serialize_field("import", &self.import)?;
+        fields.serialize_field("export", &self.export)?;
+        fields.serialize_field("passive", &self.passive)?;
+        fields.serialize_field("restart_time", &self.restart_time)?;
+        fields.serialize_field("keepalive_time", &self.keepalive_time)?;
+        fields.serialize_field("rr_cluster_id", &self.rr_cluster_id)?;
+        fields.serialize_field("password", &self.password)?;
+        fields.serialize_field("next_hop", &self.next_hop)?;
+        fields.serialize_field("allow_local_as", &self.allow_local_as)?;
+        fields.serialize_field("normal_local_pref", &self.normal_priority.local_pref())?;
+        fields.serialize_field("normal_priority", &self.normal_priority)?;
+        fields.end()
+    }
 }
 
 /// A step of a peer's import or export: a call of a filter, or, when `reject` is true, the end for every route

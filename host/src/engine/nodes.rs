@@ -1,13 +1,15 @@
 //! The nodes of the cluster: two sources merged into one node, and what is known of each.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, BuildHasherDefault};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use hashbrown::HashTable;
 use imbl::OrdMap;
 use rustc_hash::FxHashMap;
 
-use super::hash::AddressMap;
+use super::hash::AddressHasher;
 use super::view::ViewWriter;
 use super::{View, keys};
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
@@ -60,6 +62,7 @@ pub(crate) enum Presence {
 /// A node as the engine sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
+    pub(super) name: Name,
     pub(super) labels: Arc<Labels>,
     pub(super) bgp: NodeBgp,
     pub(super) pod_cidrs: Vec<Prefix>,
@@ -79,6 +82,7 @@ impl Node {
             labels: Arc::new(pooled(node.labels, texts)),
             bgp: node.bgp,
             pod_cidrs: node.pod_cidrs,
+            name: node.name,
         }
     }
 
@@ -91,6 +95,7 @@ impl Node {
             labels: Arc::new(pooled(node.labels, texts)),
             bgp: node.bgp,
             pod_cidrs: node.pod_cidrs,
+            name: node.name,
         }
     }
 
@@ -171,8 +176,7 @@ impl NodeChange {
 pub(super) struct Nodes {
     sources: FxHashMap<Name, [Said; 2]>,
     nodes: OrdMap<Name, Arc<Node>>,
-    /// The nodes with an address, nearly always one, by name.
-    by_address: AddressMap<IpAddr, Vec<Name>>,
+    by_address: ByAddress,
 }
 
 /// The place of each source in [`Nodes::sources`].
@@ -200,28 +204,11 @@ impl Nodes {
             return None;
         }
         if let Some(old) = &old {
-            for ip in old.addresses() {
-                if let Some(names) = self.by_address.get_mut(&ip) {
-                    if let Ok(place) = names.binary_search(name) {
-                        names.remove(place);
-                    }
-                    if names.is_empty() {
-                        self.by_address.remove(&ip);
-                    }
-                }
-            }
+            self.by_address.remove(old);
         }
         match &new {
             Some(node) => {
-                for ip in node.addresses() {
-                    let names = self.by_address.entry(ip).or_default();
-                    if let Err(place) = names.binary_search(name) {
-                        if names.is_empty() {
-                            names.reserve_exact(1);
-                        }
-                        names.insert(place, name.clone());
-                    }
-                }
+                self.by_address.insert(node);
                 self.nodes.insert(name.clone(), node.clone());
             }
             None => drop(self.nodes.remove(name)),
@@ -256,13 +243,50 @@ impl Nodes {
 
     /// Whether a node has an address.
     pub(super) fn has_address(&self, name: &Name, ip: IpAddr) -> bool {
-        self.by_address.get(&ip).is_some_and(|names| names.binary_search(name).is_ok())
+        self.nodes.get(name).is_some_and(|node| node.address(Family::of(ip)) == Some(ip))
     }
 
     /// The nodes that have an address, by name.
     pub(super) fn with_address(&self, ip: IpAddr) -> impl Iterator<Item = &Name> {
-        self.by_address.get(&ip).into_iter().flatten()
+        self.by_address.get(ip).into_iter().map(|node| &node.name)
     }
+}
+
+/// The nodes by their addresses, nearly always one each. A table of the addresses themselves would be three times as large.
+#[derive(Debug, Default)]
+struct ByAddress([HashTable<Arc<Node>>; 2]);
+
+impl ByAddress {
+    fn insert(&mut self, node: &Arc<Node>) {
+        for family in Family::ALL {
+            let hash = |node: &Arc<Node>| node.address(family).map_or(0, hash_of);
+            if node.address(family).is_some() {
+                self.0[family.index()].insert_unique(hash(node), node.clone(), hash);
+            }
+        }
+    }
+
+    fn remove(&mut self, node: &Arc<Node>) {
+        for ip in node.addresses() {
+            let table = &mut self.0[Family::of(ip).index()];
+            if let Ok(entry) = table.find_entry(hash_of(ip), |known| Arc::ptr_eq(known, node)) {
+                entry.remove();
+            }
+        }
+    }
+
+    /// The nodes with an address, by name.
+    fn get(&self, ip: IpAddr) -> Vec<&Node> {
+        let family = Family::of(ip);
+        let alike = self.0[family.index()].iter_hash(hash_of(ip)).map(|node| &**node);
+        let mut nodes: Vec<&Node> = alike.filter(|node| node.address(family) == Some(ip)).collect();
+        nodes.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        nodes
+    }
+}
+
+fn hash_of(ip: IpAddr) -> u64 {
+    BuildHasherDefault::<AddressHasher>::default().hash_one(ip)
 }
 
 /// The labels, each text kept once for all nodes.
@@ -283,6 +307,7 @@ fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Arc<Node>> {
             let pod_cidrs =
                 if calico.pod_cidrs.is_empty() { &kubernetes.pod_cidrs } else { &calico.pod_cidrs }.clone();
             Arc::new(Node {
+                name: calico.name.clone(),
                 labels: Arc::new(over(&calico.labels, &kubernetes.labels)),
                 bgp: calico.bgp.clone(),
                 pod_cidrs,

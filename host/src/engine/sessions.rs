@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::filters::Filters;
-use super::model::{Gateway, Peer, PeerOrigin};
+use super::model::{Gateway, Peer, Terms};
 use super::peerings::{Owner, Pass, Peering};
 use crate::bird::Literal;
 use crate::resources::NextHopMode;
@@ -60,33 +60,33 @@ pub(super) fn explicit(
         None => (peering.keep_next_hop && !same_as).then_some("keep"),
     };
     let (import, export) = filters.calls(&peering.filters, own.family);
-    Ok(Peer {
-        name: session_name(prefix, peering.ip, peering.port),
+    let terms = Terms {
         kind,
         local_as: peering.local_as,
-        ip: peering.ip,
-        port: peering.port,
-        as_number: peering.as_number,
         source: (peering.use_node_ip == Some(true)).then_some(own.address),
         ttl_security: (peering.ttl_security > 0).then_some(peering.ttl_security),
-        same_as,
         import,
         export,
-        passive: peering.workload || waits,
         restart_time: peering.restart_time,
         keepalive_time: peering.keepalive_time,
         rr_cluster_id: client_of(own.cluster_id, same_as, peering.cluster_id),
         password: peering.password.as_ref().map(Literal::password),
         next_hop,
         allow_local_as: peering.num_allow_local_as.filter(|times| *times > 0),
-        normal_local_pref: own.priority.local_pref(),
         normal_priority: own.priority,
-        origin: Arc::new(PeerOrigin {
-            bgp_peer: Some(owner.peer.clone()),
-            remote_node: peering.node.clone(),
-            remote_cluster_id: peering.cluster_id,
-            filters: peering.filters.clone(),
-        }),
+        bgp_peer: Some(owner.peer.clone()),
+        remote_cluster_id: peering.cluster_id,
+        filters: peering.filters.clone(),
+    };
+    Ok(Peer {
+        name: session_name(prefix, peering.ip, peering.port).into(),
+        ip: peering.ip,
+        port: peering.port,
+        as_number: peering.as_number,
+        same_as,
+        passive: peering.workload || waits,
+        remote_node: peering.node.clone(),
+        terms: terms.into(),
     })
 }
 
@@ -100,11 +100,31 @@ pub(crate) fn client_of(
     own.filter(|_| same_as && remote != own)
 }
 
-/// What the mesh's sessions have in common.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mesh {
-    pub(super) restart_time: Option<Seconds>,
-    pub(super) password: Option<Password>,
+/// What the mesh's sessions of a family have in common.
+pub(super) fn mesh_terms(own: &Own, restart_time: Option<Seconds>, password: Option<&Password>) -> Terms {
+    Terms {
+        kind: "mesh",
+        local_as: None,
+        source: Some(own.address),
+        ttl_security: None,
+        import: Vec::new(),
+        export: Vec::new(),
+        restart_time,
+        keepalive_time: None,
+        rr_cluster_id: None,
+        password: password.map(Literal::password),
+        next_hop: None,
+        allow_local_as: None,
+        normal_priority: own.priority,
+        bgp_peer: None,
+        remote_cluster_id: None,
+        filters: Arc::default(),
+    }
+}
+
+/// The name of the mesh's session with an address.
+pub(super) fn mesh_name(ip: IpAddr) -> Arc<str> {
+    session_name("Mesh", ip, None).into()
 }
 
 /// The session of the mesh with another node.
@@ -114,31 +134,18 @@ pub(super) fn mesh(
     port: Option<Port>,
     as_number: Option<AsNumber>,
     own: &Own,
-    mesh: &Mesh,
+    terms: &Arc<Terms>,
 ) -> Peer {
     let as_number = as_number.unwrap_or(own.as_number);
     Peer {
-        name: session_name("Mesh", ip, None),
-        kind: "mesh",
-        local_as: None,
+        name: mesh_name(ip),
         ip,
         port,
         as_number,
-        source: Some(own.address),
-        ttl_security: None,
         same_as: as_number == own.as_number,
-        import: Vec::new(),
-        export: Vec::new(),
         passive: waits_for(own.address, ip),
-        restart_time: mesh.restart_time,
-        keepalive_time: None,
-        rr_cluster_id: None,
-        password: mesh.password.as_ref().map(Literal::password),
-        next_hop: None,
-        allow_local_as: None,
-        normal_local_pref: own.priority.local_pref(),
-        normal_priority: own.priority,
-        origin: Arc::new(PeerOrigin { remote_node: Some(node.clone()), ..PeerOrigin::default() }),
+        remote_node: Some(node.clone()),
+        terms: terms.clone(),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn explain(state: &State<'_>, name: &Name) -> Found {
     }
     let sessions = uses(state, name, &mut found);
     let all = Family::ALL.into_iter().flat_map(|family| sessions_of(state.snapshot(), family));
-    let used: BTreeSet<&Name> = all.filter_map(|session| session.origin.bgp_peer.as_ref()).collect();
+    let used: BTreeSet<&Name> = all.filter_map(|session| session.bgp_peer.as_ref()).collect();
     for peer in state.engine.peers_with_filter(name.as_str()).filter(|peer| !used.contains(*peer)) {
         let text = "names it, and leads to no session on this node";
         found.push(Rule::FilterUnused, object(Kind::BgpPeer, peer), text);
@@ -116,11 +116,11 @@ fn uses(state: &State<'_>, name: &Name, found: &mut Found) -> usize {
     for family in Family::ALL {
         let filter = rendered(state, family, name);
         for session in sessions_of(state.snapshot(), family) {
-            if !session.origin.filters.contains(name) {
+            if !session.filters.contains(name) {
                 continue;
             }
             count += 1;
-            let of = session.origin.bgp_peer.as_ref().map(|peer| object(Kind::BgpPeer, peer));
+            let of = session.bgp_peer.as_ref().map(|peer| object(Kind::BgpPeer, peer));
             found.push(Rule::FilterUse, of, use_in_words(session, name, filter));
         }
     }

@@ -163,9 +163,9 @@ fn own(state: &State<'_>, node: &Node, found: &mut Found) {
             if session.kind == "mesh" {
                 mesh += 1;
             } else {
-                by_origin.entry(session.origin.bgp_peer.as_ref()).or_default().push(&session.name);
+                by_origin.entry(session.bgp_peer.as_ref()).or_default().push(&session.name);
                 if found.places.len() < MAX_ALIKE {
-                    found.places.push(place(family, "", &session.name));
+                    found.places.push(place(family, "", &*session.name));
                 }
             }
         }

@@ -16,7 +16,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
     let family = Family::of(ip);
     let sessions: Vec<&Peer> = sessions_of(state.snapshot(), family).filter(|peer| peer.ip == ip).collect();
     found.present = !sessions.is_empty();
-    found.places = sessions.iter().map(|peer| place(family, "", &peer.name)).collect();
+    found.places = sessions.iter().map(|peer| place(family, "", &*peer.name)).collect();
     let with = state.engine.nodes_at(ip).find(|node| !state.is_this(node));
     let whose = with.map(|node| format!(", an address of node {node}")).unwrap_or_default();
     found.summary = match &sessions[..] {
@@ -40,7 +40,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
         unknown(state, ip, &mut found);
     }
     for session in sessions {
-        filters(state, family, &session.origin.filters, &mut found);
+        filters(state, family, &session.filters, &mut found);
     }
     found.reports_of(state, &[Kind::BgpPeer, Kind::CalicoNode, Kind::KubeNode, Kind::Workload]);
     found
@@ -50,7 +50,7 @@ pub(super) fn explain(state: &State<'_>, ip: IpAddr) -> Found {
 pub(super) fn sessions_of(snapshot: &Snapshot, family: Family) -> impl Iterator<Item = &Peer> {
     let peers = &snapshot.model(family).collection(CollectionId::Peers).items;
     peers.values().filter_map(|item| match &**item {
-        Item::Peer(peer) => Some(&**peer),
+        Item::Peer(peer) => Some(peer),
         _ => None,
     })
 }

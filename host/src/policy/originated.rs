@@ -159,7 +159,7 @@ impl Addresses {
             for (_, old, new) in differences(&self.sessions[family.index()], &sessions[family.index()]) {
                 let place = |item: Option<&Arc<Item>>| {
                     let peer = item.and_then(|item| peer(item))?;
-                    Some(((family, peer.origin.bgp_peer.clone()?), peer.ip))
+                    Some(((family, peer.bgp_peer.clone()?), peer.ip))
                 };
                 let (old, new) = (place(old), place(new));
                 if old == new {

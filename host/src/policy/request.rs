@@ -43,7 +43,7 @@ pub(super) fn prefix(prefix: &Prefix) -> types::Prefix {
 pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &mut Vec<u64>) -> Peering {
     let local_as = peer.local_as.unwrap_or(own_as);
     let first = number(names.len());
-    for name in &*peer.origin.filters {
+    for name in &*peer.filters {
         names.push(packed_span(span(text, name.as_str())));
     }
     let mut traits = PeeringTraits::empty();
@@ -65,8 +65,8 @@ pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &
             "plugin" => PeeringKind::Plugin,
             _ => PeeringKind::Node,
         },
-        bgp_peer: span(text, peer.origin.bgp_peer.as_ref().map_or("", |name| name.as_str())),
-        remote_node: span(text, peer.origin.remote_node.as_ref().map_or("", |name| name.as_str())),
+        bgp_peer: span(text, peer.bgp_peer.as_ref().map_or("", |name| name.as_str())),
+        remote_node: span(text, peer.remote_node.as_ref().map_or("", |name| name.as_str())),
         ip: address(peer.ip),
         port: peer.port.map(|port| port.get()),
         as_number: peer.as_number.get(),
@@ -80,8 +80,8 @@ pub(super) fn peering(peer: &Peer, own_as: AsNumber, text: &mut String, names: &
         restart_time: peer.restart_time.map(|time| time.0),
         keepalive_time: peer.keepalive_time.map(|time| time.0),
         ttl_security: peer.ttl_security,
-        remote_cluster_id: peer.origin.remote_cluster_id.map(|id| id.0.into()),
-        filters: Range { start: first, count: number(peer.origin.filters.len()) },
+        remote_cluster_id: peer.remote_cluster_id.map(|id| id.0.into()),
+        filters: Range { start: first, count: number(peer.filters.len()) },
     }
 }
 
@@ -91,10 +91,11 @@ pub(super) fn same_peering(a: &Peer, b: &Peer) -> bool {
         (
             (peer.kind, peer.ip, peer.port, peer.as_number, peer.local_as, peer.same_as, peer.passive),
             (peer.next_hop, peer.restart_time, peer.keepalive_time, peer.ttl_security),
-            peer.password.is_some(),
+            (peer.password.is_some(), peer.remote_cluster_id),
         )
     };
-    facts(a) == facts(b) && a.name == b.name && a.origin == b.origin
+    let same_names = a.name == b.name && a.remote_node == b.remote_node;
+    facts(a) == facts(b) && same_names && a.bgp_peer == b.bgp_peer && a.filters == b.filters
 }
 
 /// The AS number of this node's ends of a family's sessions, where they have none of their own.

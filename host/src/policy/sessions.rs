@@ -10,7 +10,7 @@ use super::ledger::{Ledger, Verdict};
 use super::rules::Ruled;
 use super::{Facts, ItemKey, Items, Placement, differences, peer};
 use crate::bird::{Export, PluginFunction};
-use crate::engine::model::{FilterCall, Peer};
+use crate::engine::model::{FilterCall, Peer, Terms};
 use crate::engine::{CollectionId, Item, client_of};
 use crate::types::{ClusterId, Family, Name};
 
@@ -89,7 +89,7 @@ impl Sessions {
         let policies = self.common.policies[at];
         let rr_cluster_id = match self.common.cluster_id {
             None => peer.rr_cluster_id,
-            Some(own) => client_of(own, peer.same_as, peer.origin.remote_cluster_id),
+            Some(own) => client_of(own, peer.same_as, peer.remote_cluster_id),
         };
         if verdicts.is_empty() && !policies && rr_cluster_id == peer.rr_cluster_id {
             self.out[at].insert(key.2.clone(), item.clone());
@@ -99,7 +99,8 @@ impl Sessions {
         let import = steps(&peer.import, &verdicts, |ruled| ruled.import.as_ref(), None);
         let export =
             steps(&peer.export, &verdicts, |ruled| ruled.export.as_ref(), policies.then(Export::call));
-        let new = Item::from(Peer { import, export, rr_cluster_id, ..peer.clone() });
+        let terms = Terms { import, export, rr_cluster_id, ..(*peer.terms).clone() };
+        let new = Item::from(Peer { terms: terms.into(), ..peer.clone() });
         if self.out[at].get(&key.2).is_none_or(|old| **old != new) {
             self.out[at].insert(key.2.clone(), Arc::new(new));
         }

@@ -38,7 +38,7 @@ fn walk(engine: &Engine, case: &str) -> usize {
             let Item::Peer(peer) = &**item else { panic!("{case}: a peer is something else") };
             let answer = ask(engine, &[], Topic::Peer, &peer.ip.to_string());
             explained(&answer, case);
-            assert!(answer.places.iter().any(|place| place.name == peer.name), "{case}: {answer}");
+            assert!(answer.places.iter().any(|place| *place.name == *peer.name), "{case}: {answer}");
             asked += 1;
         }
         for name in model.collection(CollectionId::Filters).items.keys() {

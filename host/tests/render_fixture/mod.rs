@@ -53,28 +53,33 @@ fn base(family: Family) -> Base {
 
 pub fn peer(index: usize, passive: bool) -> Peer {
     let (high, low) = (index / 256, index % 256);
-    Peer {
-        name: format!("Mesh_10_1_{high}_{low}"),
+    let terms = Terms {
         kind: "mesh",
         local_as: None,
-        ip: ip(&format!("10.1.{high}.{low}")),
-        port: None,
-        as_number: AsNumber::DEFAULT,
         source: Some(ip("10.0.0.1")),
         ttl_security: None,
-        same_as: true,
         import: Vec::new(),
         export: Vec::new(),
-        passive,
         restart_time: None,
         keepalive_time: None,
         rr_cluster_id: None,
         password: None,
         next_hop: None,
         allow_local_as: None,
-        normal_local_pref: Priority::NORMAL.local_pref(),
         normal_priority: Priority::NORMAL,
-        origin: Default::default(),
+        bgp_peer: None,
+        remote_cluster_id: None,
+        filters: Default::default(),
+    };
+    Peer {
+        name: format!("Mesh_10_1_{high}_{low}").into(),
+        ip: ip(&format!("10.1.{high}.{low}")),
+        port: None,
+        as_number: AsNumber::DEFAULT,
+        same_as: true,
+        passive,
+        remote_node: None,
+        terms: terms.into(),
     }
 }
 
@@ -170,23 +175,28 @@ pub fn full_snapshot() -> Snapshot {
         ..FilterCall::default()
     };
     let password: Password = "p#1; {".parse().expect("a password");
-    let every = Peer {
-        name: "Node_10_2_0_1_port_1790".to_owned(),
+    let mesh = peer(513, false);
+    let terms = Terms {
         kind: "node",
         local_as: Some(AsNumber::new(65001).expect("an AS")),
-        port: Port::new(1790),
         ttl_security: Some(3),
-        same_as: false,
         import: vec![call(false), call(true)],
         export: vec![call(true)],
-        passive: true,
         restart_time: Some(Seconds(120)),
         keepalive_time: Some(Seconds(0)),
         rr_cluster_id: Some(ClusterId(Ipv4Addr::new(1, 0, 0, 1))),
         password: Some(Literal::password(&password)),
         next_hop: Some("self"),
         allow_local_as: Some(1),
-        ..peer(513, false)
+        ..(*mesh.terms).clone()
+    };
+    let every = Peer {
+        name: "Node_10_2_0_1_port_1790".into(),
+        port: Port::new(1790),
+        same_as: false,
+        passive: true,
+        terms: terms.into(),
+        ..mesh
     };
     let function = |symbol: &str, takes_same_as| FilterFunction {
         symbol: interface(symbol),

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Dirty, Rest};
-use crate::engine::model::{CollectionId, Item, NextHop, Peer};
+use crate::engine::model::{CollectionId, Item, NextHop, Peer, Terms};
 use crate::engine::nodes::Node;
 use crate::engine::secrets::Lookup;
-use crate::engine::sessions::{self, Mesh};
+use crate::engine::sessions::{self, Own};
 use crate::engine::writer::Writer;
 use crate::engine::{Engine, MeshFacts, order};
 use crate::resources::{Kind, ObjectError, ObjectKey};
@@ -46,15 +46,19 @@ impl Engine {
     pub(super) fn settle_mesh(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         let named = self.effective.mesh_password.as_ref().is_some_and(|at| dirty.secrets.contains(&at.name));
         if rest.all_mesh || named || dirty.configuration {
-            self.mesh = self.mesh_now();
+            let mesh = self.mesh_now();
+            // What is the same stays shared with the sessions that there are.
+            if self.mesh != mesh {
+                self.mesh = mesh;
+            }
         }
         let mut addresses = rest.mesh.clone();
         if rest.all_mesh || named {
             addresses.extend(self.nodes.iter().flat_map(|(_, node)| node.addresses()));
         }
         for ip in order::filling(addresses) {
-            let name: Arc<str> = sessions::session_name("Mesh", ip, None).into();
             let session = self.mesh_winner(ip).map(|(_, peer)| peer);
+            let name = session.as_ref().map_or_else(|| sessions::mesh_name(ip), |peer| peer.name.clone());
             self.work.peers_computed += usize::from(session.is_some());
             let item = session.map(Item::from);
             writer.put(&mut self.snapshot.models, Family::of(ip), CollectionId::Peers, name, item);
@@ -84,8 +88,8 @@ impl Engine {
         }
     }
 
-    /// What the mesh's sessions have in common, if this node takes part in the mesh.
-    fn mesh_now(&mut self) -> Option<Mesh> {
+    /// What the mesh's sessions have in common, by family, if the mesh is on.
+    fn mesh_now(&mut self) -> Option<[Option<Arc<Terms>>; 2]> {
         let key = ObjectKey::global(Kind::BgpConfiguration, default_name()?);
         self.reports.clear(&key, "mesh");
         if !self.effective.mesh {
@@ -107,7 +111,9 @@ impl Engine {
             // An unusable one blocks rendering.
             Some((_, Lookup::Unusable(_))) | None => None,
         };
-        Some(Mesh { restart_time: self.effective.mesh_restart_time, password })
+        let restart_time = self.effective.mesh_restart_time;
+        let terms = |own: &Own| sessions::mesh_terms(own, restart_time, password.as_ref()).into();
+        Some(Family::ALL.map(|family| self.own[family.index()].as_ref().map(terms)))
     }
 
     /// What the mesh is like, whether or not this node takes part in it.
@@ -150,6 +156,7 @@ impl Engine {
             return Err(NoMesh::Reflector);
         }
         let own = self.own[family.index()].as_ref().ok_or(NoMesh::NoOwnAddress)?;
+        let terms = mesh[family.index()].as_ref().ok_or(NoMesh::NoOwnAddress)?;
         if own.cluster_id.is_some() {
             return Err(NoMesh::ThisReflector);
         }
@@ -158,7 +165,7 @@ impl Engine {
             return Err(NoMesh::OwnAddress);
         }
         let port = self.configurations.listen_port(name.as_str());
-        Ok(sessions::mesh(name, ip, port, node.bgp.as_number, own, mesh))
+        Ok(sessions::mesh(name, ip, port, node.bgp.as_number, own, terms))
     }
 
     /// Brings a next hop into the model if WireGuard owns it, and out if not.

@@ -102,7 +102,7 @@ impl Engine {
             value = Some(peering);
             session =
                 sessions::explicit(owner, peering, self.own[family.index()].as_ref(), &self.filters).ok();
-            placed.session = session.as_ref().map(|peer| peer.name.as_str().into());
+            placed.session = session.as_ref().map(|peer| peer.name.clone());
             gateway = sessions::gateway(peering);
             if gateway.is_some() {
                 placed.gateway =

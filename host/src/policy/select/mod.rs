@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Asked, CallError, Facts, ItemKey, Items, OnError, Plugins, Reads, peer};
 use crate::bird::Literal;
-use crate::engine::model::{Peer, PeerOrigin};
+use crate::engine::model::{Peer, Terms};
 use crate::engine::{Cluster, CollectionId, Item, Snapshot, client_of, session_name, waits_for};
 use crate::types::{ClusterId, Family, Name, Port, Seconds};
 use question::Question;
@@ -240,7 +240,7 @@ impl Selection {
             .additions
             .iter()
             .filter_map(|addition| added(addition, cluster))
-            .map(|peer| ((Family::of(peer.ip), CollectionId::Peers, peer.name.as_str().into()), peer))
+            .map(|peer| ((Family::of(peer.ip), CollectionId::Peers, peer.name.clone()), peer))
             .collect();
         let now: BTreeSet<ItemKey> = additions.iter().map(|(key, _)| key.clone()).collect();
         for (family, _, key) in self.added.difference(&now) {
@@ -270,17 +270,15 @@ fn changed(old: &Peer, change: &Change, family: Family, cluster: &Cluster) -> Pe
     peer.restart_time = change.restart_time.or(peer.restart_time);
     peer.keepalive_time = change.keepalive_time.or(peer.keepalive_time);
     peer.ttl_security = change.ttl_security.unwrap_or(peer.ttl_security);
-    let mut origin = (*peer.origin).clone();
     if let Some(filters) = &change.filters {
         (peer.import, peer.export) = cluster.filters.calls(filters, family);
-        origin.filters = filters.clone();
+        peer.filters = filters.clone();
     }
     if let Some(id) = change.remote_cluster_id.chosen() {
-        origin.remote_cluster_id = id;
+        peer.remote_cluster_id = id;
         let own = cluster.own(family).and_then(|own| own.cluster_id);
         peer.rr_cluster_id = client_of(own, peer.same_as, id);
     }
-    peer.origin = Arc::new(origin);
     peer
 }
 
@@ -293,32 +291,32 @@ fn added(addition: &Addition, cluster: &Cluster) -> Option<Peer> {
     let same_as = as_number == own.as_number;
     let remote_cluster_id = addition.remote_cluster_id.chosen().unwrap_or(node.cluster_id());
     let (import, export) = cluster.filters.calls(&addition.filters, addition.family);
-    Some(Peer {
-        name: session_name("Plugin", ip, None),
+    let terms = Terms {
         kind: "plugin",
         local_as: None,
-        ip,
-        port: cluster.port_of(addition.node.as_str()),
-        as_number,
         source: Some(own.address),
         ttl_security: None,
-        same_as,
         import,
         export,
-        passive: waits_for(own.address, ip),
         restart_time: addition.restart_time.or(cluster.mesh.restart_time),
         keepalive_time: addition.keepalive_time,
         rr_cluster_id: client_of(own.cluster_id, same_as, remote_cluster_id),
         password: cluster.mesh.password.as_ref().filter(|_| addition.mesh_password).map(Literal::password),
         next_hop: addition.next_hop,
         allow_local_as: None,
-        normal_local_pref: own.priority.local_pref(),
         normal_priority: own.priority,
-        origin: Arc::new(PeerOrigin {
-            bgp_peer: None,
-            remote_node: Some(addition.node.clone()),
-            remote_cluster_id,
-            filters: addition.filters.clone(),
-        }),
+        bgp_peer: None,
+        remote_cluster_id,
+        filters: addition.filters.clone(),
+    };
+    Some(Peer {
+        name: session_name("Plugin", ip, None).into(),
+        ip,
+        port: cluster.port_of(addition.node.as_str()),
+        as_number,
+        same_as,
+        passive: waits_for(own.address, ip),
+        remote_node: Some(addition.node.clone()),
+        terms: terms.into(),
     })
 }

@@ -256,7 +256,7 @@ impl Question {
             let Some(peer) = peer(&entry.item) else { continue };
             let own_as = own_as[entry.family.index()];
             let peering = request::peering(peer, own_as, &mut request.text, &mut request.names);
-            let node = peer.origin.remote_node.as_ref().and_then(|name| places.get(name.as_str()));
+            let node = peer.remote_node.as_ref().and_then(|name| places.get(name.as_str()));
             request.candidates.push(&peering, node.copied());
         }
         self.place_this();
@@ -326,8 +326,7 @@ impl Question {
         let place = self.entries.binary_search_by(|entry| (entry.family, &entry.key).cmp(&(family, key)));
         let candidate = |question: &mut Self, peer: &Peer| {
             let own_as = question.facts.as_ref().map(|facts| facts.own_as[family.index()]);
-            let node =
-                peer.origin.remote_node.as_ref().and_then(|name| question.place_of(name.as_str()).ok());
+            let node = peer.remote_node.as_ref().and_then(|name| question.place_of(name.as_str()).ok());
             let request = &mut question.request;
             let own_as = own_as.unwrap_or(AsNumber::DEFAULT);
             let peering = request::peering(peer, own_as, &mut request.text, &mut request.names);
@@ -377,7 +376,7 @@ fn has_address(node: &Node) -> bool {
 }
 
 fn remote(entry: &Entry) -> Option<&Name> {
-    peer(&entry.item).and_then(|peer| peer.origin.remote_node.as_ref())
+    peer(&entry.item).and_then(|peer| peer.remote_node.as_ref())
 }
 
 fn contract_node(name: Span, labels: Range, node: &Node, cluster: &Cluster) -> ContractNode {
