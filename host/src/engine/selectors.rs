@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::Work;
 use super::nodes::Nodes;
 use super::selector::{Selector, SelectorError};
 use crate::resources::{Labels, Text};
 use crate::types::Name;
+
+/// So many selectors of a node are nothing out of the ordinary.
+const FEW: usize = 8;
 
 /// A selector in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,8 +34,8 @@ pub(super) struct Selectors {
     by_label: FxHashMap<Text, BTreeSet<SelectorId>>,
     /// Those that match a node without labels.
     on_empty: BTreeSet<SelectorId>,
-    /// For each node the selectors that match it.
-    of_node: FxHashMap<Name, FxHashSet<SelectorId>>,
+    /// For each node that any selector matches those that do, in order: nearly always a few.
+    of_node: FxHashMap<Name, Vec<SelectorId>>,
     next: usize,
 }
 
@@ -58,7 +61,7 @@ impl Selectors {
             work.selectors_evaluated += 1;
             if selector.matches(&node.labels) {
                 members.insert(name.clone());
-                self.of_node.entry(name.clone()).or_default().insert(id);
+                note(self.of_node.entry(name.clone()).or_default(), id);
             }
         }
         for label in selector.mentions() {
@@ -89,9 +92,7 @@ impl Selectors {
             }
         }
         for name in &entry.members {
-            if let Some(ids) = self.of_node.get_mut(name) {
-                ids.remove(&id);
-            }
+            forget(&mut self.of_node, name, id);
         }
         self.on_empty.remove(&id);
         self.by_text.remove(&entry.text);
@@ -121,7 +122,7 @@ impl Selectors {
         work: &mut Work,
     ) -> Vec<SelectorId> {
         let Some(new) = new else {
-            let gone: Vec<_> = self.of_node.remove(name).unwrap_or_default().into_iter().collect();
+            let gone = self.of_node.remove(name).unwrap_or_default();
             for id in &gone {
                 if let Some(entry) = self.entries.get_mut(id) {
                     entry.members.remove(name);
@@ -158,12 +159,31 @@ impl Selectors {
             return;
         }
         flipped.push(id);
-        let of_node = self.of_node.entry(name.clone()).or_default();
         if matches {
-            of_node.insert(id);
+            note(self.of_node.entry(name.clone()).or_default(), id);
         } else {
-            of_node.remove(&id);
+            forget(&mut self.of_node, name, id);
         }
+    }
+}
+
+/// Adds a selector to those of a node, which get no more room than they need.
+fn note(ids: &mut Vec<SelectorId>, id: SelectorId) {
+    if let Err(place) = ids.binary_search(&id) {
+        if ids.len() < FEW {
+            ids.reserve_exact(1);
+        }
+        ids.insert(place, id);
+    }
+}
+
+fn forget(of_node: &mut FxHashMap<Name, Vec<SelectorId>>, name: &Name, id: SelectorId) {
+    let Some(ids) = of_node.get_mut(name) else { return };
+    if let Ok(place) = ids.binary_search(&id) {
+        ids.remove(place);
+    }
+    if ids.is_empty() {
+        of_node.remove(name);
     }
 }
 
