@@ -291,7 +291,13 @@ fn hash_of(ip: IpAddr) -> u64 {
 
 /// The labels, each text kept once for all nodes.
 fn pooled(labels: Labels, texts: &mut Pool) -> Labels {
-    labels.into_iter().map(|(key, value)| (texts.share(key), texts.share(value))).collect()
+    let mut pairs = labels.into_tuple_vec();
+    for (key, value) in &mut pairs {
+        *key = texts.share(std::mem::take(key));
+        *value = texts.share(std::mem::take(value));
+    }
+    pairs.shrink_to_fit();
+    Labels::from_sorted_store_unchecked(pairs)
 }
 
 fn merge(said: &[Said; 2], use_pod_cidr: bool) -> Option<Arc<Node>> {

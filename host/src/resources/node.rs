@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use litemap::LiteMap;
+
 use super::field::{Field, Read};
 use super::published::{node_key, read_published};
 use super::{ObjectError, ObjectKey, Text};
 use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Prefix, ValueError};
 
-/// Labels of a node.
-pub type Labels = BTreeMap<Text, Text>;
+/// Labels of a node, and other texts by name, sorted by name.
+pub type Labels = LiteMap<Text, Text>;
 
 /// The BGP facts of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,7 +6,6 @@
 mod parse;
 mod print;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::resources::Labels;
@@ -87,7 +86,7 @@ impl Selector {
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let (keys, program) = parse::program(text)?;
         let mut selector = Self { text: text.into(), keys, program, matches_empty: false };
-        selector.matches_empty = selector.matches(&BTreeMap::new());
+        selector.matches_empty = selector.matches(&Labels::new());
         Ok(selector)
     }
 
