@@ -28,7 +28,7 @@ pub(super) fn compute<'a>(
         .then_some(Listen { address: listen_address, port: config.listen_port });
     let mut pools: Vec<&IpPool> = pools.filter(|pool| pool.cidr.family() == family).collect();
     // As the lines of the file sort: what follows the prefix in them is below any character of a prefix.
-    pools.sort_by(|a, b| a.cidr.as_str().cmp(b.cidr.as_str()));
+    pools.sort_by_cached_key(|pool| pool.cidr.text());
     let (disabled, exported): (Vec<&IpPool>, Vec<&IpPool>) =
         pools.iter().copied().partition(|pool| pool.disable_bgp_export);
     let network = node.and_then(|n| n.interface(family)).map(|a| Prefix::from(a.network()));

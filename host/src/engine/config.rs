@@ -262,7 +262,7 @@ fn advertisements_json(advertisements: &[ResolvedAdvertisement], family: Family)
     let list: Vec<_> = of_family
         .map(|a| {
             let communities: Vec<_> = a.communities.iter().map(|c| c.to_api()).collect();
-            json!({ "cidr": a.cidr.as_str(), "communities": communities })
+            json!({ "cidr": a.cidr, "communities": communities })
         })
         .collect();
     Some(serde_json::Value::from(list).to_string())

@@ -29,7 +29,7 @@ impl Pools {
             None => None,
         };
         let mut changed = Vec::new();
-        let claims = pool.map(|pool| (pool.cidr.text().clone(), pool)).into_iter().collect();
+        let claims = pool.map(|pool| (pool.cidr.text(), pool)).into_iter().collect();
         self.claims.replace(&key.name, claims, |text| changed.push(text.clone()));
         for text in &changed {
             match self.claims.winner(text) {
@@ -64,7 +64,7 @@ impl Pools {
 /// A pool's value in the view.
 pub(super) fn json(pool: &IpPool) -> String {
     let mut value = json!({
-        "cidr": pool.cidr.as_str(),
+        "cidr": pool.cidr,
         "ipip": if pool.ipip == EncapMode::Never { "" } else { "tunl0" },
         "ipip_mode": pool.ipip.as_str(),
         "vxlan_mode": pool.vxlan.as_str(),
@@ -136,7 +136,7 @@ impl Blocks {
     /// Replaces the blocks that come from one owner; returns the prefixes that this can matter to.
     pub(super) fn set(&mut self, owner: &BlockOwner, blocks: Vec<OwnBlock>) -> Vec<Text> {
         let mut changed = Vec::new();
-        let claims = blocks.into_iter().map(|block| (block.cidr.text().clone(), block)).collect();
+        let claims = blocks.into_iter().map(|block| (block.cidr.text(), block)).collect();
         self.claims.replace(owner, claims, |text| changed.push(text.clone()));
         changed
     }

@@ -420,5 +420,5 @@ fn routes_of(service: &Service, config: &Effective) -> Vec<Prefix> {
 }
 
 fn with_text(prefixes: Vec<Prefix>) -> Vec<(Text, Prefix)> {
-    prefixes.into_iter().map(|prefix| (prefix.text().clone(), prefix)).collect()
+    prefixes.into_iter().map(|prefix| (prefix.text(), prefix)).collect()
 }

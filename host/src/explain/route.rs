@@ -25,7 +25,7 @@ pub(super) fn explain(state: &State<'_>, prefix: &Prefix) -> Found {
     found.places = here
         .iter()
         .filter(|(_, item)| item.is_written())
-        .map(|(_, item)| place(family, "_aggr", item.prefix.as_str()))
+        .map(|(_, item)| place(family, "_aggr", item.prefix.to_string()))
         .collect();
     if found.present {
         own(state, prefix, &mut found);
@@ -111,7 +111,7 @@ impl<'a> Origin<'a> {
                 RouteOrigin::Service(namespace, name) => service_object(&(namespace.clone(), name.clone())),
             }),
             Item::Block(block) => {
-                state.engine.block_objects(block.prefix.text()).next().map(|name| match name {
+                state.engine.block_objects(&block.prefix.text()).next().map(|name| match name {
                     Some(name) => object(Kind::BlockAffinity, name),
                     None => node_object(state.this()),
                 })
@@ -160,13 +160,14 @@ fn own(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
         if item.net() != prefix.net() {
             continue;
         }
-        let text = item.prefix.text();
+        let text = &item.prefix.text();
         match (id, item.item) {
             (CollectionId::Routes, _) => {
                 for origin in engine.route_origins(text) {
                     // A Service is told with why it is advertised.
                     if origin == RouteOrigin::Configuration {
-                        let lists = engine.ranges().filter(|(_, cidr, is)| cidr.text() == text && is.is_ok());
+                        let lists =
+                            engine.ranges().filter(|(_, cidr, is)| cidr.text() == *text && is.is_ok());
                         let fields: Vec<&str> = lists.map(|(list, ..)| field(list)).collect();
                         let text = format!("it is in {}, which every node originates", fields.join(" and "));
                         found.push(Rule::ConfiguredRange, configuration(state, prefix), text);

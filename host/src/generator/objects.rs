@@ -303,7 +303,7 @@ impl ClusterSpec {
             _ => BlockState::Confirmed,
         };
         BlockAffinity {
-            name: value(format!("{node}-{}", cidr.as_str().replace(['/', '.', ':'], "-"))),
+            name: value(format!("{node}-{}", cidr.to_string().replace(['/', '.', ':'], "-"))),
             cidr,
             node: value(node),
             state,

@@ -1,5 +1,4 @@
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,10 +11,15 @@ use super::{Family, ValueError};
 ///
 /// Host bits are cleared: BIRD refuses a prefix that has any, so such a prefix prints in its canonical form.
 /// Two prefixes are equal when they print the same.
-#[derive(Debug, Clone)]
-pub struct Prefix {
-    net: IpNet,
-    text: Arc<str>,
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Prefix(Spelling);
+
+/// There are as many prefixes as routes, and nearly all are written as they print.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Spelling {
+    Canonical(IpNet),
+    /// The prefix, and its text, which is another than the canonical one.
+    Written(Arc<(IpNet, String)>),
 }
 
 impl Prefix {
@@ -26,54 +30,57 @@ impl Prefix {
 
     /// The same prefix in the one spelling that all readers share, for what is identified by its prefix.
     pub fn canonical(&self) -> Self {
-        Self::from(self.net)
+        Self::from(self.net())
     }
 
     /// The prefix as a value to compute with, host bits zero.
     pub fn net(&self) -> IpNet {
-        self.net
+        match &self.0 {
+            Spelling::Canonical(net) => *net,
+            Spelling::Written(written) => written.0,
+        }
     }
 
-    /// The prefix as text, as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The text as a shared string.
-    pub fn text(&self) -> &Arc<str> {
-        &self.text
+    /// The prefix as a shared text, as it was written.
+    pub fn text(&self) -> Arc<str> {
+        match &self.0 {
+            Spelling::Canonical(net) => net.to_string().into(),
+            Spelling::Written(written) => written.1.as_str().into(),
+        }
     }
 
     /// The family.
     pub fn family(&self) -> Family {
-        Family::of(self.net.addr())
+        Family::of(self.net().addr())
     }
 
     /// The prefix length.
     pub fn length(&self) -> u8 {
-        self.net.prefix_len()
+        self.net().prefix_len()
     }
 
     /// Whether the prefix is a single address.
     pub fn is_host(&self) -> bool {
-        self.net.prefix_len() == self.family().bits()
+        self.length() == self.family().bits()
     }
 
     /// Whether the prefix covers the address.
     pub fn contains(&self, ip: IpAddr) -> bool {
-        self.net.contains(&ip)
+        self.net().contains(&ip)
     }
 
     /// The text as keys of the view carry it, `-` for `/`.
     pub fn key(&self) -> String {
-        self.text.replace('/', "-")
+        match &self.0 {
+            Spelling::Canonical(net) => format!("{}-{}", net.addr(), net.prefix_len()),
+            Spelling::Written(written) => written.1.replace('/', "-"),
+        }
     }
 }
 
 impl From<IpNet> for Prefix {
     fn from(net: IpNet) -> Self {
-        let net = net.trunc();
-        Self { net, text: net.to_string().into() }
+        Self(Spelling::Canonical(net.trunc()))
     }
 }
 
@@ -89,38 +96,28 @@ impl FromStr for Prefix {
             return Err(bad());
         }
         let net: IpNet = text.parse().map_err(|_| bad())?;
-        let canonical = net.trunc();
+        let canonical = Self::from(net);
         // A length with leading zeros, or host bits, is not what BIRD reads.
-        if canonical == net && (len.len() == 1 || !len.starts_with('0')) {
-            Ok(Self { net, text: text.into() })
+        let is_readable = canonical.net() == net && (len.len() == 1 || !len.starts_with('0'));
+        if is_readable && *canonical.text() != *text {
+            Ok(Self(Spelling::Written((net, text.to_owned()).into())))
         } else {
-            Ok(Self::from(canonical))
+            Ok(canonical)
         }
-    }
-}
-
-impl PartialEq for Prefix {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Prefix {}
-
-impl Hash for Prefix {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
     }
 }
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        match &self.0 {
+            Spelling::Canonical(net) => net.fmt(f),
+            Spelling::Written(written) => f.write_str(&written.1),
+        }
     }
 }
 
 impl serde::Serialize for Prefix {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        serializer.collect_str(self)
     }
 }

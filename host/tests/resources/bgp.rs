@@ -254,7 +254,7 @@ fn bgp_filter_is_read_whole() {
     ] {
         assert_contains(&rule, part);
     }
-    let cidr = filter.v6.export[0].cidr.as_ref().map(|cidr| cidr.cidr.as_str().to_owned());
+    let cidr = filter.v6.export[0].cidr.as_ref().map(|cidr| cidr.cidr.to_string());
     assert_eq!(cidr.as_deref(), Some("5000::0/64"));
     let json = serde_json::from_str::<Value>(&filter.json).unwrap();
     assert_eq!(json, calico("BGPFilter", spec));

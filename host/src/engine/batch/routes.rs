@@ -30,7 +30,7 @@ impl Engine {
             for model in &self.snapshot.models {
                 texts.extend(model.collection(CollectionId::Blocks).items.values().filter_map(|item| {
                     match &**item {
-                        Item::Block(block) => Some(block.prefix.text().clone()),
+                        Item::Block(block) => Some(block.prefix.text()),
                         _ => None,
                     }
                 }));
@@ -111,7 +111,7 @@ fn place_route(
 ) {
     let prefix = route.as_ref().map(|(_, prefix)| *prefix);
     let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
-    writer.view.put(&mut snapshot.view, &view_key(&cidr), prefix.map(|cidr| &**cidr.text()));
+    writer.view.put(&mut snapshot.view, &view_key(&cidr), prefix.map(|cidr| cidr.text()).as_deref());
     let item = route.map(|(origin, cidr)| Item::Route(Route { prefix: cidr.clone(), origin }));
     writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
 }
