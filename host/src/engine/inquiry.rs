@@ -10,11 +10,13 @@ use super::model::{Peer, RouteOrigin};
 use super::nodes::{Node, Presence};
 use super::peerings::{Context, NoPeering, NotSelected, Owner, Pass, PeeringKey};
 use super::pools::{BlockOwner, NoBlock};
-use super::routes::{Advertised, Advertising, List, NoRange, NotAdvertised, Role, ServiceKey, SliceFacts};
+use super::routes::{
+    Advertised, Advertising, KeptService, List, NoRange, NotAdvertised, Role, ServiceKey, SliceFacts,
+};
 use super::secrets::Lookup;
 use super::sessions::{self, NoSession};
 use super::{Engine, Report};
-use crate::resources::{BgpConfiguration, BgpPeer, IpPool, Service, Text};
+use crate::resources::{BgpConfiguration, BgpPeer, IpPool, Text};
 use crate::types::{AsNumber, Family, Name, Port, Prefix, SecretKeyRef};
 
 /// A claim to an address and port.
@@ -195,16 +197,9 @@ impl Engine {
     }
 
     /// The Services that have an address, by namespace and name, each with what the address is to it.
-    pub(crate) fn services_at(&self, ip: IpAddr) -> BTreeMap<&ServiceKey, (&Service, Vec<Role>)> {
-        let services = self.routes.services().filter_map(|key| Some((key, self.routes.service(key)?)));
-        services
-            .filter_map(|(key, service)| {
-                let roles: Vec<Role> =
-                    Role::ALL.into_iter().filter(|role| role.addresses(service).contains(&ip)).collect();
-                let any = !roles.is_empty() || service.load_balancer_ip == Some(ip);
-                any.then_some((key, (service, roles)))
-            })
-            .collect()
+    pub(crate) fn services_at(&self, ip: IpAddr) -> BTreeMap<&ServiceKey, (&KeptService, Vec<Role>)> {
+        let services = self.routes.services();
+        services.filter_map(|(key, service)| Some((key, (service, service.roles_of(ip)?)))).collect()
     }
 
     /// Whether the configuration lets an address that is this to a Service be a route.
@@ -216,19 +211,19 @@ impl Engine {
     pub(crate) fn advertised(
         &self,
         key: &ServiceKey,
-        service: &Service,
+        service: &KeptService,
     ) -> Result<Advertised, NotAdvertised> {
         self.routes.advertised(key, service, &self.effective, self.advertising)
     }
 
     /// The slices of a Service, by name.
-    pub(crate) fn slices_of(&self, key: &ServiceKey) -> Vec<SliceFacts<'_>> {
+    pub(crate) fn slices_of(&self, key: &ServiceKey) -> Vec<SliceFacts> {
         self.routes.slices_of(key)
     }
 
-    /// All that originate the route with this text.
-    pub(crate) fn route_origins(&self, text: &Text) -> impl Iterator<Item = RouteOrigin> {
-        self.routes.origins(text)
+    /// All that originate the route to a prefix.
+    pub(crate) fn route_origins(&self, prefix: &Prefix) -> impl Iterator<Item = RouteOrigin> {
+        self.routes.origins(&prefix.clone().into())
     }
 
     /// The BlockAffinities that make the block with this text this node's; none when its pod CIDRs do.

@@ -40,18 +40,20 @@ pub(super) fn block(node: &Name, cidr: &Prefix) -> String {
     format!("/calico/ipam/v2/host/{node}/ip{}/block/{}", cidr.family(), cidr.key())
 }
 
-pub(super) fn route(cidr: &Prefix) -> String {
-    by_family("/calico/staticroutes", cidr)
+/// The key of a route to a prefix, which is given as keys carry it.
+pub(super) fn route(family: Family, prefix: &str) -> String {
+    by_family("/calico/staticroutes", family, prefix)
 }
 
-pub(super) fn reject(cidr: &Prefix) -> String {
-    by_family("/calico/rejectcidrs", cidr)
+/// The key of a kernel reject, as of a route.
+pub(super) fn reject(family: Family, prefix: &str) -> String {
+    by_family("/calico/rejectcidrs", family, prefix)
 }
 
-fn by_family(folder: &str, cidr: &Prefix) -> String {
-    match cidr.family() {
-        Family::V4 => format!("{folder}/{}", cidr.key()),
-        Family::V6 => format!("{folder}v6/{}", cidr.key()),
+fn by_family(folder: &str, family: Family, prefix: &str) -> String {
+    match family {
+        Family::V4 => [folder, "/", prefix].concat(),
+        Family::V6 => [folder, "v6/", prefix].concat(),
     }
 }
 

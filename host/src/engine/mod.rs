@@ -50,7 +50,7 @@ pub(crate) use peerings::{NoPeering, NotSelected, Pass};
 pub(crate) use pools::NoBlock;
 pub(crate) use publish::CoveredLabels;
 pub use reports::{Report, Severity};
-pub(crate) use routes::{Advertised, List, NoRange, NotAdvertised, Role, ServiceKey};
+pub(crate) use routes::{Advertised, KeptService, List, NoRange, NotAdvertised, Role, ServiceKey};
 pub(crate) use sessions::{NoSession, Own, client_of, session_name, waits_for};
 pub use settings::{RouterId, Settings};
 pub use view::{Revealed, View};

@@ -6,9 +6,11 @@ use ipnet::IpNet;
 
 use super::{Found, Rule, State, list, node_object, object, place, plugin_object};
 use crate::engine::model::{CollectionId, Item, RouteOrigin, Snapshot};
-use crate::engine::{Advertised, EXCLUDE_LABEL, List, NoBlock, NoRange, NotAdvertised, Role, ServiceKey};
+use crate::engine::{
+    Advertised, EXCLUDE_LABEL, KeptService, List, NoBlock, NoRange, NotAdvertised, Role, ServiceKey,
+};
 use crate::policy::RouteSaid;
-use crate::resources::{BlockState, Kind, ObjectKey, Service, TrafficPolicy};
+use crate::resources::{BlockState, Kind, ObjectKey, TrafficPolicy};
 use crate::types::{Family, Prefix};
 
 /// The collections of prefixes that start at this node.
@@ -163,7 +165,7 @@ fn own(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
         let text = &item.prefix.text();
         match (id, item.item) {
             (CollectionId::Routes, _) => {
-                for origin in engine.route_origins(text) {
+                for origin in engine.route_origins(item.prefix) {
                     // A Service is told with why it is advertised.
                     if origin == RouteOrigin::Configuration {
                         let lists =
@@ -338,15 +340,15 @@ fn outside(state: &State<'_>, role: Role, ip: IpAddr) -> String {
     }
 }
 
-fn policy(service: &Service) -> &'static str {
-    match service.traffic_policy {
+fn policy(service: &KeptService) -> &'static str {
+    match service.traffic_policy() {
         TrafficPolicy::Cluster => "externalTrafficPolicy is Cluster",
         TrafficPolicy::Local => "externalTrafficPolicy is Local",
         TrafficPolicy::Other => "externalTrafficPolicy is not set",
     }
 }
 
-fn advertised(service: &Service, why: Advertised) -> String {
+fn advertised(service: &KeptService, why: Advertised) -> String {
     let policy = policy(service);
     match why {
         Advertised::LoadBalancerIp(ip) => {
@@ -362,7 +364,7 @@ fn advertised(service: &Service, why: Advertised) -> String {
     }
 }
 
-fn not_advertised(state: &State<'_>, key: &ServiceKey, service: &Service, why: NotAdvertised) -> String {
+fn not_advertised(state: &State<'_>, key: &ServiceKey, service: &KeptService, why: NotAdvertised) -> String {
     let policy = policy(service);
     match why {
         NotAdvertised::NoSlice => {

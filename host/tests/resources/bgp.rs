@@ -40,7 +40,7 @@ fn bgp_configuration_is_read_whole() {
     assert_eq!(config.log_severity, LogSeverity::None);
     assert_eq!(config.program_cluster_routes, ProgramClusterRoutes::EnabledIpipOnly);
     assert_eq!((config.cluster_ips.len(), config.advertisements.len(), config.communities.len()), (1, 1, 1));
-    assert_eq!(config.external_ips[0].as_str(), "5000::0/64");
+    assert_eq!(config.external_ips[0].to_string(), "5000::0/64");
     assert!(config.bind_node_ip && !config.load_balancer_aggregation);
     let expected = "communities: [Named(\"c\"), Value(Standard(100, 6532))]";
     assert_contains(&format!("{config:?}"), expected);

@@ -2,10 +2,10 @@
 
 use super::{Dirty, Rest};
 use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
-use crate::engine::routes::ServiceKey;
+use crate::engine::routes::{Changed, KeptService, ServiceKey};
 use crate::engine::writer::Writer;
-use crate::engine::{Engine, Snapshot, Texts, base, keys, order, pools};
-use crate::resources::{BlockState, Text};
+use crate::engine::{Engine, Snapshot, base, keys, order, pools};
+use crate::resources::BlockState;
 use crate::types::{Family, Prefix};
 
 impl Engine {
@@ -57,26 +57,33 @@ impl Engine {
     }
 
     pub(super) fn settle_routes(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
-        let (mut routes, mut rejects) = (Texts::new(), Texts::new());
+        let (mut changed, mut rejects) = (Changed::default(), Vec::new());
         let (config, advertising) = (&self.effective, self.advertising);
         let services: Vec<ServiceKey> = if rest.routes {
-            self.routes.refresh_configuration(config, advertising, &mut routes, &mut rejects);
+            self.routes.refresh_configuration(config, advertising, &mut changed, &mut rejects);
             // All that there are, and of the dirty ones those that are gone.
-            let gone = dirty.services.iter().filter(|key| !self.routes.has_service(key));
-            self.routes.services().chain(gone).cloned().collect()
+            let gone = dirty.services.iter().filter(|key| self.routes.service(key).is_none());
+            self.routes.services().map(|(key, _)| key).chain(gone).cloned().collect()
         } else {
             dirty.services.iter().cloned().collect()
         };
         for key in &services {
-            self.routes.refresh_service(key, config, advertising, &mut routes, &mut self.work);
+            self.routes.refresh_service(key, config, advertising, &mut changed, &mut self.work);
         }
-        for text in order::filling(routes) {
-            let route = self.routes.route(&text);
-            place_route(&mut self.snapshot, writer, &text, route, CollectionId::Routes, keys::route);
+        for route in order::filling(changed.into_destinations()) {
+            let origin = self.routes.origins(&route).next();
+            place_route(
+                &mut self.snapshot,
+                writer,
+                route.prefix(),
+                origin,
+                CollectionId::Routes,
+                keys::route,
+            );
         }
-        for text in &rejects {
-            let reject = self.routes.reject(text);
-            place_route(&mut self.snapshot, writer, text, reject, CollectionId::Rejects, keys::reject);
+        for prefix in &rejects {
+            let origin = self.routes.reject(prefix);
+            place_route(&mut self.snapshot, writer, prefix, origin, CollectionId::Rejects, keys::reject);
         }
     }
 }
@@ -88,7 +95,7 @@ impl Engine {
             return;
         }
         for key in &dirty.services {
-            let new = self.routes.service(key).and_then(|service| service.facts.as_deref()).cloned();
+            let new = self.routes.service(key).and_then(KeptService::facts).cloned();
             let old = self.service_facts.remove(key);
             if old != new {
                 self.publisher(writer).service(key, old.as_ref(), new.as_ref());
@@ -100,18 +107,18 @@ impl Engine {
     }
 }
 
-/// Brings a prefix into a list of the view and of the model, or out of it.
+/// Brings a prefix into a list of the view and of the model, or out of it if nothing originates it.
 fn place_route(
     snapshot: &mut Snapshot,
     writer: &mut Writer,
-    text: &Text,
-    route: Option<(RouteOrigin, &Prefix)>,
+    prefix: &Prefix,
+    origin: Option<RouteOrigin>,
     id: CollectionId,
-    view_key: fn(&Prefix) -> String,
+    view_key: fn(Family, &str) -> String,
 ) {
-    let prefix = route.as_ref().map(|(_, prefix)| *prefix);
-    let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
-    writer.view.put(&mut snapshot.view, &view_key(&cidr), prefix.map(|cidr| cidr.text()).as_deref());
-    let item = route.map(|(origin, cidr)| Item::Route(Route { prefix: cidr.clone(), origin }));
-    writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
+    let (family, key) = (prefix.family(), prefix.key());
+    let value = origin.is_some().then(|| prefix.text());
+    writer.view.put(&mut snapshot.view, &view_key(family, &key), value.as_deref());
+    let item = origin.map(|origin| Item::Route(Route { prefix: prefix.clone(), origin }));
+    writer.put(&mut snapshot.models, family, id, key.into(), item);
 }

@@ -136,10 +136,7 @@ impl Engine {
         let at = (namespace.pooled(&mut self.texts), key.name.clone());
         if key.kind == Kind::Service {
             let service = object.and_then(|object| match object {
-                Ok(Resource::Service(mut service)) => {
-                    service.namespace = at.0.clone();
-                    Some(service)
-                }
+                Ok(Resource::Service(service)) => Some(service),
                 _ => None,
             });
             self.routes.set_service(&at, service);
@@ -150,7 +147,7 @@ impl Engine {
                 _ => None,
             });
             let node = &self.settings.kubernetes_node;
-            dirty.services.extend(self.routes.set_slice(&at, slice, node, &mut self.texts));
+            dirty.services.extend(self.routes.set_slice(&at, slice, node));
         }
     }
 }
