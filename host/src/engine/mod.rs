@@ -45,7 +45,6 @@ pub(crate) use inquiry::{Claimant, PasswordState};
 pub use model::{Changes, Collection, CollectionId, FamilyModel, Item, Snapshot};
 pub use nodes::Node;
 pub(crate) use nodes::Presence;
-pub(crate) use order::filling;
 pub(crate) use peerings::{NoPeering, NotSelected, Pass};
 pub(crate) use pools::NoBlock;
 pub(crate) use publish::CoveredLabels;

@@ -103,14 +103,17 @@ impl Sink {
         self.pieces
     }
 
-    /// The text since the last cut; the sink is empty afterwards and keeps its memory.
-    pub(super) fn take_text(&mut self) -> Arc<str> {
-        let text = Arc::from(self.text.as_str());
-        self.clear();
-        text
+    /// The text since the last cut.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
-    /// Empties the sink.
+    /// Adds a text that has passed the guard.
+    pub(super) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Empties the sink, which keeps its memory.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.pieces.clear();

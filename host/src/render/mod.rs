@@ -9,6 +9,7 @@
 //! documentation for authors.
 
 mod apart;
+mod blocks;
 mod builtin;
 mod compile;
 mod error;

@@ -232,7 +232,7 @@ impl File {
         for piece in next.pieces.iter() {
             match piece {
                 Piece::Literal(literal) => text.literal(literal),
-                Piece::Slot(index) => text.fragments(&next.slots[*index].fragments, next.slots[*index].bytes),
+                Piece::Slot(index) => text.fragments(&next.slots[*index].fragments),
             }
         }
         let text = text.build();

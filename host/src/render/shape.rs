@@ -211,8 +211,15 @@ impl Shapes {
         Some(Self { holes, format, registry })
     }
 
-    /// The text of an item, if it is one that fills a shape, and whether that was known; else it must be rendered by itself.
-    pub(super) fn text(&self, body: &Template, item: &Item, known: &mut Known) -> Option<(Arc<str>, bool)> {
+    /// Writes the text of an item, if it is one that fills a shape, and tells whether that was known; else it must be rendered by
+    /// itself.
+    pub(super) fn render(
+        &self,
+        body: &Template,
+        item: &Item,
+        known: &mut Known,
+        sink: &mut Sink,
+    ) -> Option<bool> {
         let Known { shapes, apart } = known;
         if !apart.take(item, &self.holes, &|value| fill(value, self.format)) {
             return None;
@@ -231,10 +238,8 @@ impl Shapes {
                 shape
             }
         };
-        let filling = &apart.filling;
-        let mut text = String::with_capacity(shape.parts.iter().map(|part| part.room(filling)).sum());
-        shape.parts.iter().for_each(|part| text.push_str(part.of(filling)));
-        Some((text.into(), was_known))
+        shape.parts.iter().for_each(|part| sink.push(part.of(&apart.filling)));
+        Some(was_known)
     }
 
     /// The pieces of an item's text, between them the holes; none if it cannot be rendered with marks in their place.
@@ -246,9 +251,8 @@ impl Shapes {
         }
         let mut sink = Sink::default();
         body.render(&self.registry, &context, &mut RenderContext::new(None), &mut sink).ok()?;
-        let text = sink.take_text();
         let mut parts = Vec::new();
-        for (nth, piece) in text.split(MARK).enumerate() {
+        for (nth, piece) in sink.text().split(MARK).enumerate() {
             if nth % 2 == 1 {
                 parts.push(Part::Hole(piece.parse().ok().filter(|hole| *hole < self.holes.len())?));
             } else if !piece.is_empty() {
@@ -276,9 +280,5 @@ impl Part {
             Part::Text(text) => text,
             Part::Hole(hole) => &filling[*hole],
         }
-    }
-
-    fn room(&self, filling: &[String]) -> usize {
-        self.of(filling).len()
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use handlebars::{Context, RenderContext, Renderable};
 use imbl::OrdMap;
 
+use super::blocks::Blocks;
 use super::compile::{Fragment, Program};
 use super::guard::Sink;
 use super::shape::Known;
-use super::text::Fragments;
-use crate::engine::{Collection, Item, View, filling};
+use crate::engine::{Collection, Item, View};
 use crate::policy::Reads;
 
 /// The kept texts of a collection's items.
@@ -18,8 +18,7 @@ pub(super) struct Slot {
     pub(super) revision: Option<u64>,
     collection_revision: u64,
     items: OrdMap<Arc<str>, Arc<Item>>,
-    pub(super) fragments: Fragments,
-    pub(super) bytes: usize,
+    pub(super) fragments: Blocks,
     /// What functions of plugins read, for the items whose texts depend on more than the item.
     reads: OrdMap<Arc<str>, Arc<Reads>>,
     /// The revision of the view that those texts belong to.
@@ -70,7 +69,6 @@ impl Slot {
         sink: &mut Sink,
     ) -> Result<Update, ItemError> {
         let mut update = Update::default();
-        let first = self.fragments.is_empty();
         update.compared += self.reads.len();
         let stale = self.reads.iter().filter(|(_, reads)| reads.changed_since(self.seen, at.view));
         let stale: Vec<Arc<str>> = stale.map(|(key, _)| key.clone()).collect();
@@ -98,9 +96,6 @@ impl Slot {
                 self.set(program, fragment, &key, collection.items.get(&key), sink, &mut update)?;
             }
         }
-        if first {
-            self.fragments = filling(std::mem::take(&mut self.fragments)).collect();
-        }
         self.revision = Some(at.revision);
         self.seen = at.view.revision();
         self.collection_revision = collection.revision;
@@ -120,18 +115,15 @@ impl Slot {
         let old = self.items.get(key);
         let Some(item) = item else {
             self.reads.remove(key);
-            if let Some(text) = self.fragments.remove(key) {
-                self.bytes -= text.len();
-                update.changed |= !text.is_empty();
-            }
+            update.changed |= self.fragments.remove(key);
             return Ok(());
         };
         if old.is_some_and(|old| same(old, item)) {
             return Ok(());
         }
         program.calls.take_reads();
-        let text = render(program, fragment, item, &mut self.known, sink);
-        let (text, shared) = text.map_err(|error| ItemError { key: key.clone(), error })?;
+        let shared = render(program, fragment, item, &mut self.known, sink);
+        let shared = shared.map_err(|error| ItemError { key: key.clone(), error })?;
         update.rendered += 1;
         update.shared += usize::from(shared);
         let reads = program.calls.take_reads();
@@ -140,13 +132,8 @@ impl Slot {
         } else if !self.reads.is_empty() {
             self.reads.remove(key);
         }
-        update.bytes += text.len();
-        let kept = self.fragments.get(key);
-        if kept != Some(&text) {
-            update.changed |= kept.is_some() || !text.is_empty();
-            self.bytes = self.bytes - kept.map_or(0, |kept| kept.len()) + text.len();
-            self.fragments.insert(key.clone(), text);
-        }
+        update.bytes += sink.text().len();
+        update.changed |= self.fragments.put(key, sink.text());
         Ok(())
     }
 }
@@ -155,21 +142,23 @@ fn same(old: &Arc<Item>, new: &Arc<Item>) -> bool {
     Arc::ptr_eq(old, new) || old == new
 }
 
+/// Leaves an item's text in the sink, and tells whether it is that of others but for some values.
 fn render(
     program: &Program,
     fragment: &Fragment,
     item: &Item,
     known: &mut Known,
     sink: &mut Sink,
-) -> Result<(Arc<str>, bool), handlebars::RenderError> {
-    let shaped = fragment.shapes.as_ref().and_then(|shapes| shapes.text(&fragment.template, item, known));
+) -> Result<bool, handlebars::RenderError> {
+    sink.clear();
+    let shaped =
+        fragment.shapes.as_ref().and_then(|shapes| shapes.render(&fragment.template, item, known, sink));
     if let Some(shaped) = shaped {
         return Ok(shaped);
     }
     let context = Context::wraps(item)?;
-    sink.clear();
     fragment.template.render(&program.registry, &context, &mut RenderContext::new(None), sink)?;
-    Ok((sink.take_text(), false))
+    Ok(false)
 }
 
 /// The number of keys of both, and those whose items differ, in order.

@@ -1,15 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
-/// The texts of a collection's items in order.
-pub(super) type Fragments = OrdMap<Arc<str>, Arc<str>>;
+use super::blocks::Blocks;
 
 #[derive(Debug, Clone)]
 enum Segment {
     Literal(Arc<str>),
-    Fragments(Fragments),
+    /// The texts of a collection's items.
+    Fragments(Blocks),
 }
 
 /// A rendered file as a rope: pieces of its template's own text, and the kept texts of collections between them.
@@ -39,7 +37,7 @@ impl Text {
                 Segment::Literal(text) => (Some(&**text), None),
                 Segment::Fragments(fragments) => (None, Some(fragments)),
             };
-            literal.into_iter().chain(fragments.into_iter().flat_map(|map| map.values().map(|text| &**text)))
+            literal.into_iter().chain(fragments.into_iter().flat_map(Blocks::chunks))
         })
     }
 }
@@ -63,9 +61,9 @@ impl TextBuilder {
         self.segments.push(Segment::Literal(text.clone()));
     }
 
-    /// Adds the texts of a collection, which are `bytes` long together.
-    pub(super) fn fragments(&mut self, fragments: &Fragments, bytes: usize) {
-        self.len += bytes;
+    /// Adds the texts of a collection.
+    pub(super) fn fragments(&mut self, fragments: &Blocks) {
+        self.len += fragments.bytes();
         self.segments.push(Segment::Fragments(fragments.clone()));
     }
 

@@ -1,0 +1,452 @@
+//! Texts in the order of their keys, kept next to each other in blocks.
+//!
+//! A file of thousands of small texts is put together with a copy for each block, and not for each text. A clone shares all blocks,
+//! and a change of one text copies one of them.
+
+use std::cmp::Ordering;
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+/// The most bytes of a block that holds more than one text, its keys among them: enough that finding the blocks takes no time beside
+/// copying them, and so few that copying one is no cost for a change.
+const BLOCK_BYTES: usize = 8 << 10;
+
+/// Texts by key. No two neighbouring blocks take three quarters of the limit or less together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Blocks<const LIMIT: usize = BLOCK_BYTES> {
+    /// By the first key of each; none is empty.
+    blocks: OrdMap<Arc<str>, Arc<Block>>,
+    bytes: usize,
+}
+
+impl<const LIMIT: usize> Blocks<LIMIT> {
+    /// The length of all texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The texts in order, those of a block in one piece.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &str> {
+        self.blocks.values().map(|block| &*block.texts)
+    }
+
+    /// Puts a text in the place of the one with this key, if there is one. Tells whether all texts in a row read otherwise now.
+    pub(super) fn put(&mut self, key: &Arc<str>, text: &str) -> bool {
+        const { assert!(LIMIT <= Start::MAX, "a block's offsets fit") };
+        let Some((first, block)) = self.block_of(key) else {
+            self.bytes += text.len();
+            self.keep(Block::one(key, text));
+            return !text.is_empty();
+        };
+        let (place, first) = (block.find(key), first.clone());
+        let kept = place.ok().map(|at| block.text(at));
+        if kept == Some(text) {
+            return false;
+        }
+        let old = kept.map_or(0, str::len);
+        let added = if place.is_ok() { text.len() } else { Block::weight_of_one(key, text) };
+        let weight = block.weight() - old + added;
+        self.bytes = self.bytes - old + text.len();
+        match place {
+            _ if weight > LIMIT => self.divide(&first, place, key, text),
+            Ok(at) => {
+                self.edit(&first, |block| block.replace(at, text));
+                if text.len() < old {
+                    self.settle(&first, &first);
+                }
+            }
+            Err(0) => self.edit_first(&first, |block| block.insert(0, key, text)),
+            Err(at) => self.edit(&first, |block| block.insert(at, key, text)),
+        }
+        place.is_ok() || !text.is_empty()
+    }
+
+    /// Takes a key and its text out. Tells whether all texts in a row read otherwise now.
+    pub(super) fn remove(&mut self, key: &str) -> bool {
+        let Some((first, block)) = self.block_of(key) else {
+            return false;
+        };
+        let Ok(at) = block.find(key) else {
+            return false;
+        };
+        let (first, old) = (first.clone(), block.text(at).len());
+        self.bytes -= old;
+        if at == 0 {
+            self.edit_first(&first, |block| block.remove(0));
+        } else {
+            self.edit(&first, |block| block.remove(at));
+        }
+        self.settle(&first, &first);
+        old > 0
+    }
+
+    /// The block that has this key, or else is to have it.
+    fn block_of(&self, key: &str) -> Option<(&Arc<str>, &Arc<Block>)> {
+        self.blocks.get_prev(key).or_else(|| self.blocks.get_min().map(|(first, block)| (first, block)))
+    }
+
+    fn keep(&mut self, block: Block) {
+        if !block.is_empty() {
+            self.blocks.insert(block.key(0).into(), Arc::new(block));
+        }
+    }
+
+    /// Changes a block and leaves its first key.
+    fn edit(&mut self, first: &str, change: impl FnOnce(&mut Block)) {
+        if let Some(block) = self.blocks.get_mut(first) {
+            change(Arc::make_mut(block));
+        }
+    }
+
+    /// Changes a block and its first key.
+    fn edit_first(&mut self, first: &str, change: impl FnOnce(&mut Block)) {
+        if let Some(block) = self.blocks.remove(first) {
+            let mut block = Arc::unwrap_or_clone(block);
+            change(&mut block);
+            self.keep(block);
+        }
+    }
+
+    /// Puts a text into a block that has no room for it: what comes before its place becomes another block. So one that is filled in
+    /// order stays full.
+    fn divide(&mut self, first: &str, place: Result<usize, usize>, key: &str, text: &str) {
+        let Some(block) = self.blocks.remove(first) else {
+            return;
+        };
+        let (end, begin) = place.map_or_else(|at| (at, at), |at| (at, at + 1));
+        let (mut left, mut right) = (block.part(0..end), block.part(begin..block.len()));
+        let mut between = Block::default();
+        let room = LIMIT.saturating_sub(Block::weight_of_one(key, text));
+        if right.weight() <= room {
+            right.insert(0, key, text);
+        } else if left.weight() <= room {
+            left.insert(left.len(), key, text);
+        } else {
+            between.insert(0, key, text);
+        }
+        let last = if right.is_empty() { key } else { right.key(0) };
+        let last: Arc<str> = last.into();
+        [left, between, right].into_iter().for_each(|block| self.keep(block));
+        self.settle(first.min(key), &last);
+    }
+
+    /// Joins the blocks whose first keys are the first from `low` and the first from `high` with those before and after them,
+    /// where they have become small.
+    fn settle(&mut self, low: &str, high: &str) {
+        self.join(high);
+        let before = self.blocks.range::<_, str>((Bound::Unbounded, Bound::Excluded(low))).next_back();
+        if let Some(before) = before.map(|(first, _)| first.clone()) {
+            self.join(&before);
+        }
+    }
+
+    /// Joins the first block from a key with the next one if they are small. They are left some room, so that the next text
+    /// does not divide them again.
+    fn join(&mut self, from: &str) {
+        let mut blocks = self.blocks.range::<_, str>((Bound::Included(from), Bound::Unbounded));
+        if let (Some((first, left)), Some((second, right))) = (blocks.next(), blocks.next())
+            && left.weight() + right.weight() <= Self::JOINED
+        {
+            let (first, second, joined) = (first.clone(), second.clone(), left.followed_by(right));
+            self.blocks.remove(&second);
+            self.blocks.insert(first, Arc::new(joined));
+        }
+    }
+
+    const JOINED: usize = LIMIT / 4 * 3;
+}
+
+/// Some keys and their texts in order. A clone takes no more memory than it needs.
+#[derive(Debug, Clone, Default)]
+struct Block {
+    starts: Vec<Start>,
+    keys: String,
+    texts: String,
+}
+
+/// Where a key and its text begin, each among those of its block. They fit, for only the last may go beyond the limit of a block.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    key: u16,
+    text: u16,
+}
+
+impl Start {
+    const MAX: usize = u16::MAX as usize;
+
+    fn new(key: usize, text: usize) -> Self {
+        Self { key: key as u16, text: text as u16 }
+    }
+}
+
+impl Block {
+    fn one(key: &str, text: &str) -> Self {
+        Self { starts: vec![Start::new(0, 0)], keys: key.to_owned(), texts: text.to_owned() }
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// The bytes that all of it takes.
+    fn weight(&self) -> usize {
+        self.keys.len() + self.texts.len() + size_of_val(&*self.starts)
+    }
+
+    fn weight_of_one(key: &str, text: &str) -> usize {
+        key.len() + text.len() + size_of::<Start>()
+    }
+
+    /// Where a key and its text begin; those after the last begin at the end.
+    fn start(&self, at: usize) -> (usize, usize) {
+        let end = (self.keys.len(), self.texts.len());
+        self.starts.get(at).map_or(end, |start| (start.key.into(), start.text.into()))
+    }
+
+    fn key(&self, at: usize) -> &str {
+        &self.keys[self.start(at).0..self.start(at + 1).0]
+    }
+
+    fn text(&self, at: usize) -> &str {
+        &self.texts[self.start(at).1..self.start(at + 1).1]
+    }
+
+    /// Where a key is, or else where it is to be.
+    fn find(&self, key: &str) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.key(middle).cmp(key) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    fn insert(&mut self, at: usize, key: &str, text: &str) {
+        let (key_start, text_start) = self.start(at);
+        if at < self.len() {
+            // At the end more is to come.
+            self.starts.reserve_exact(1);
+            self.keys.reserve_exact(key.len());
+            self.texts.reserve_exact(text.len());
+        }
+        self.keys.insert_str(key_start, key);
+        self.texts.insert_str(text_start, text);
+        self.starts.insert(at, Start::new(key_start, text_start));
+        self.shift(at + 1, (0, 0), (key.len(), text.len()));
+    }
+
+    fn replace(&mut self, at: usize, text: &str) {
+        let range = self.start(at).1..self.start(at + 1).1;
+        let old = range.len();
+        self.texts.reserve_exact(text.len().saturating_sub(old));
+        self.texts.replace_range(range, text);
+        self.shift(at + 1, (0, old), (0, text.len()));
+    }
+
+    fn remove(&mut self, at: usize) {
+        let ((key_start, text_start), (key_end, text_end)) = (self.start(at), self.start(at + 1));
+        self.keys.replace_range(key_start..key_end, "");
+        self.texts.replace_range(text_start..text_end, "");
+        self.starts.remove(at);
+        self.shift(at, (key_end - key_start, text_end - text_start), (0, 0));
+    }
+
+    /// Moves where keys and texts begin, after one before them got other lengths.
+    fn shift(&mut self, from: usize, old: (usize, usize), new: (usize, usize)) {
+        for start in &mut self.starts[from..] {
+            let (key, text) = (usize::from(start.key), usize::from(start.text));
+            *start = Start::new(key + new.0 - old.0, text + new.1 - old.1);
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        let ((key, text), (key_end, text_end)) = (self.start(range.start), self.start(range.end));
+        let mut part = Self {
+            starts: self.starts[range].to_vec(),
+            keys: self.keys[key..key_end].to_owned(),
+            texts: self.texts[text..text_end].to_owned(),
+        };
+        part.shift(0, (key, text), (0, 0));
+        part
+    }
+
+    fn followed_by(&self, next: &Self) -> Self {
+        let mut joined = Self {
+            starts: [&*self.starts, &*next.starts].concat(),
+            keys: [&*self.keys, &*next.keys].concat(),
+            texts: [&*self.texts, &*next.texts].concat(),
+        };
+        joined.shift(self.len(), (0, 0), (self.keys.len(), self.texts.len()));
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Model = BTreeMap<Arc<str>, String>;
+
+    fn read<const LIMIT: usize>(blocks: &Blocks<LIMIT>) -> String {
+        blocks.chunks().collect()
+    }
+
+    /// Keys and texts as the blocks have them, once it is certain that the blocks are in order and neither too large nor too many.
+    fn rows<const LIMIT: usize>(blocks: &Blocks<LIMIT>) -> Vec<(Arc<str>, String)> {
+        let mut rows: Vec<(Arc<str>, String)> = Vec::new();
+        let mut before = None;
+        for (first, block) in &blocks.blocks {
+            assert_eq!(&**first, block.key(0));
+            assert!(block.len() == 1 || block.weight() <= LIMIT, "{block:?}");
+            assert!(
+                before.is_none_or(|before| before + block.weight() > Blocks::<LIMIT>::JOINED),
+                "{blocks:?}"
+            );
+            before = Some(block.weight());
+            rows.extend((0..block.len()).map(|at| (block.key(at).into(), block.text(at).to_owned())));
+        }
+        assert!(rows.is_sorted_by(|(a, _), (b, _)| a < b), "{rows:?}");
+        assert_eq!(blocks.bytes(), rows.iter().map(|(_, text)| text.len()).sum::<usize>());
+        rows
+    }
+
+    fn shared<const LIMIT: usize>(a: &Blocks<LIMIT>, b: &Blocks<LIMIT>) -> usize {
+        a.blocks.values().filter(|block| b.blocks.values().any(|other| Arc::ptr_eq(block, other))).count()
+    }
+
+    fn filled(numbers: impl Iterator<Item = u32>) -> Blocks {
+        let mut blocks = Blocks::default();
+        for number in numbers {
+            blocks.put(&format!("{number:06}").into(), &format!("the text of {number}\n").repeat(10));
+        }
+        rows(&blocks);
+        blocks
+    }
+
+    /// Plays a history of texts that are put and keys that are taken out, beside a map that does the same.
+    fn check<const LIMIT: usize>(history: &[(u8, Option<(usize, char)>)]) {
+        let (mut blocks, mut model) = (Blocks::<LIMIT>::default(), Model::new());
+        for (key, text) in history {
+            let key: Arc<str> = format!("{:é>1$}", key, usize::from(key % 7)).into();
+            let (kept, before) = (blocks.clone(), read(&blocks));
+            let changed = match text {
+                Some((length, letter)) => {
+                    let text = letter.to_string().repeat(*length);
+                    let changed = blocks.put(&key, &text);
+                    model.insert(key, text);
+                    changed
+                }
+                None => {
+                    model.remove(&key);
+                    blocks.remove(&key)
+                }
+            };
+            assert!(rows(&blocks).iter().map(|(key, text)| (key, text)).eq(&model), "{blocks:?} {model:?}");
+            assert_eq!(changed, before != read(&blocks));
+            assert_eq!(read(&kept), before, "a clone stays as it was");
+        }
+    }
+
+    /// How many of which letter. Some texts are larger than a small block.
+    fn text() -> impl Strategy<Value = (usize, char)> {
+        (prop_oneof![0_usize..20, 0_usize..100], proptest::sample::select(vec!['a', 'é']))
+    }
+
+    proptest! {
+        #[test]
+        fn any_history_leaves_what_a_map_would_hold(
+            history in proptest::collection::vec((0_u8..40, proptest::option::weighted(0.7, text())), 1..80),
+        ) {
+            check::<1>(&history);
+            check::<64>(&history);
+            check::<200>(&history);
+        }
+    }
+
+    #[test]
+    fn what_comes_in_order_fills_the_blocks() {
+        for blocks in [filled(0..5_000), filled((0..5_000).rev())] {
+            let weight: usize = blocks.blocks.values().map(|block| block.weight()).sum();
+            let most = weight.div_ceil(BLOCK_BYTES / 10 * 9);
+            assert!(blocks.blocks.len() <= most, "{} blocks, and not {most}", blocks.blocks.len());
+            let rooms = blocks.blocks.values().map(|block| block.texts.capacity() - block.texts.len());
+            let room: usize = rooms.sum();
+            assert!(room < weight / 10, "{room} bytes of room in {weight}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_one_text_leaves_all_other_blocks_shared() {
+        for size in [200, 2_000, 20_000] {
+            let before = filled((0..size).map(|number| number * 2));
+            for number in [0, 1, size, size + 1, size * 2 - 2, size * 2] {
+                let key: Arc<str> = format!("{number:06}").into();
+                for text in
+                    [Some(""), Some("short"), Some("longer than it was"), Some(&*"long".repeat(5_000)), None]
+                {
+                    let mut after = before.clone();
+                    match text {
+                        Some(text) => after.put(&key, text),
+                        None => after.remove(&key),
+                    };
+                    rows(&after);
+                    let copied = before.blocks.len() - shared(&before, &after);
+                    assert!(copied <= 3, "{copied} of {} blocks: {key} {text:?}", before.blocks.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_that_are_empty_or_larger_than_a_block_are_kept_like_any_other() {
+        let large = "x".repeat(3 * BLOCK_BYTES);
+        let mut blocks: Blocks = Blocks::default();
+        let steps = [
+            ("b", Some(""), false, ""),
+            ("b", Some(""), false, ""),
+            ("a", Some(&*large), true, &*large),
+            ("b", None, false, &*large),
+            ("b", None, false, &*large),
+            ("a", Some(&*large), false, &*large),
+            ("a", Some(""), true, ""),
+            ("a", Some("1"), true, "1"),
+            ("0", Some("2"), true, "21"),
+            ("a", None, true, "2"),
+            ("0", None, true, ""),
+        ];
+        for (key, text, changed, expected) in steps {
+            let key: Arc<str> = key.into();
+            let told = match text {
+                Some(text) => blocks.put(&key, text),
+                None => blocks.remove(&key),
+            };
+            rows(&blocks);
+            assert_eq!((told, &*read(&blocks)), (changed, expected), "{key} {:?}", text.map(str::len));
+        }
+        assert!(blocks.blocks.is_empty());
+    }
+
+    #[test]
+    fn many_keys_without_text_are_divided_too() {
+        let mut blocks: Blocks = Blocks::default();
+        for number in 0..5_000 {
+            blocks.put(&format!("{number:06}").into(), "");
+        }
+        assert_eq!(rows(&blocks).len(), 5_000);
+        assert!(blocks.blocks.len() > 1);
+    }
+}
