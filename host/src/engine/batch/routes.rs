@@ -3,6 +3,7 @@
 use super::{Dirty, Rest};
 use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
 use crate::engine::routes::ServiceKey;
+use crate::engine::view::PrefixList;
 use crate::engine::writer::Writer;
 use crate::engine::{Engine, Snapshot, Texts, base, keys, order, pools};
 use crate::resources::{BlockState, Text};
@@ -72,11 +73,11 @@ impl Engine {
         }
         for text in order::filling(routes) {
             let route = self.routes.route(&text);
-            place_route(&mut self.snapshot, writer, &text, route, CollectionId::Routes, keys::route);
+            place_route(&mut self.snapshot, writer, &text, route, CollectionId::Routes, PrefixList::Routes);
         }
         for text in &rejects {
             let reject = self.routes.reject(text);
-            place_route(&mut self.snapshot, writer, text, reject, CollectionId::Rejects, keys::reject);
+            place_route(&mut self.snapshot, writer, text, reject, CollectionId::Rejects, PrefixList::Rejects);
         }
     }
 }
@@ -107,11 +108,12 @@ fn place_route(
     text: &Text,
     route: Option<(RouteOrigin, &Prefix)>,
     id: CollectionId,
-    view_key: fn(&Prefix) -> String,
+    list: PrefixList,
 ) {
     let prefix = route.as_ref().map(|(_, prefix)| *prefix);
     let Some(cidr) = prefix.cloned().or_else(|| text.parse().ok()) else { return };
-    writer.view.put(&mut snapshot.view, &view_key(&cidr), prefix.map(|cidr| &**cidr.text()));
+    let key = cidr.key().into();
+    writer.view.set_prefix(&mut snapshot.view, list, cidr.family(), &key, route.is_some());
     let item = route.map(|(origin, cidr)| Item::Route(Route { prefix: cidr.clone(), origin }));
-    writer.put(&mut snapshot.models, cidr.family(), id, cidr.key().into(), item);
+    writer.put(&mut snapshot.models, cidr.family(), id, key, item);
 }
