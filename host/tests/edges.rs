@@ -38,7 +38,7 @@ fn engine(change: impl FnOnce(&mut Settings), objects: &[Value]) -> Engine {
 }
 
 fn keys(engine: &Engine, prefix: &str) -> Vec<String> {
-    engine.snapshot().view.list(prefix).map(|(key, _)| key.to_owned()).collect()
+    engine.snapshot().view.list(prefix).map(|(key, _)| key.into_owned()).collect()
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn with_pod_cidrs_the_address_in_wireguard_comes_from_them() {
         );
         let found = ["node-1", "node-2"].map(|name| {
             let key = format!("/calico/bgp/v1/host/{name}/wireguard_addr_v4");
-            engine.snapshot().view.get(&key).unwrap().to_owned()
+            engine.snapshot().view.get(&key).unwrap().into_owned()
         });
         assert_eq!(found, expected);
     }

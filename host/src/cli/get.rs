@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             Format::Text => entries.into_iter().try_for_each(|(key, value)| writeln!(out, "{key} {value}")),
             Format::Json => {
                 let map: Map<String, Value> =
-                    entries.map(|(key, value)| (key.to_owned(), value.into())).collect();
+                    entries.map(|(key, value)| (key.into_owned(), value.into())).collect();
                 writeln!(out, "{:#}", Value::from(map))
             }
         }

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use crate::types::{Family, Name, Port, Prefix};
 
 pub(super) const GLOBAL: &str = "/calico/bgp/v1/global";
+/// What the keys of nodes begin with.
+pub(super) const HOST: &str = "/calico/bgp/v1/host/";
 pub(super) const CONFIGURATION_MARK: &str = "/calico/bgpconfig";
 
 pub(super) fn global(key: &str) -> String {
@@ -12,7 +14,7 @@ pub(super) fn global(key: &str) -> String {
 }
 
 pub(super) fn host(node: &Name, key: &str) -> String {
-    format!("/calico/bgp/v1/host/{node}/{key}")
+    format!("{HOST}{node}/{key}")
 }
 
 /// The last part of a peering's key.
@@ -38,23 +40,6 @@ pub(super) fn pool(cidr: &Prefix) -> String {
 
 pub(super) fn block(node: &Name, cidr: &Prefix) -> String {
     format!("/calico/ipam/v2/host/{node}/ip{}/block/{}", cidr.family(), cidr.key())
-}
-
-/// The key of a route to a prefix, which is given as keys carry it.
-pub(super) fn route(family: Family, prefix: &str) -> String {
-    by_family("/calico/staticroutes", family, prefix)
-}
-
-/// The key of a kernel reject, as of a route.
-pub(super) fn reject(family: Family, prefix: &str) -> String {
-    by_family("/calico/rejectcidrs", family, prefix)
-}
-
-fn by_family(folder: &str, family: Family, prefix: &str) -> String {
-    match family {
-        Family::V4 => [folder, "/", prefix].concat(),
-        Family::V6 => [folder, "v6/", prefix].concat(),
-    }
 }
 
 pub(super) fn filter(name: &Name) -> String {

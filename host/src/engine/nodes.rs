@@ -10,8 +10,6 @@ use imbl::OrdMap;
 use rustc_hash::FxHashMap;
 
 use super::hash::AddressHasher;
-use super::view::ViewWriter;
-use super::{View, keys};
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
 use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Pool, Prefix};
 
@@ -337,23 +335,4 @@ fn first_address_of_pods(pod_cidrs: &[Prefix]) -> Option<std::net::Ipv4Addr> {
         ipnet::IpNet::V4(net) => u32::from(net.network()).checked_add(1).map(Into::into),
         ipnet::IpNet::V6(_) => None,
     }
-}
-
-/// Writes the keys of a node.
-pub(super) fn write_view(view: &mut View, writer: &mut ViewWriter, name: &Name, node: Option<&Node>) {
-    let folder = keys::host(name, "");
-    let mut put = |key: &str, value: Option<String>| {
-        writer.put(view, &[folder.as_str(), key].concat(), value.as_deref());
-    };
-    let always = |value: Option<String>| node.map(|_| value.unwrap_or_default());
-    for family in Family::ALL {
-        let address = node.and_then(|n| n.address(family)).map(|ip| ip.to_string());
-        put(["ip_addr_v4", "ip_addr_v6"][family.index()], always(address));
-        let network = node.and_then(|n| n.interface(family)).map(|a| a.network().to_string());
-        put(["network_v4", "network_v6"][family.index()], network);
-        let wireguard = node.and_then(|n| n.wireguard(family)).map(|ip| ip.to_string());
-        put(["wireguard_addr_v4", "wireguard_addr_v6"][family.index()], always(wireguard));
-    }
-    put("rr_cluster_id", always(node.and_then(|n| n.bgp.cluster_id).map(|id| id.to_string())));
-    put("as_num", node.and_then(|n| n.bgp.as_number).map(|n| n.to_string()));
 }

@@ -1,5 +1,6 @@
 //! What a store holds: the guest's view of the cluster, its log, and what it has used.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use wasmtime::{Result, bail, format_err};
@@ -96,7 +97,7 @@ impl State {
             return Ok(None);
         }
         self.reads.key(key);
-        let value = self.view.get(key).map(str::to_owned);
+        let value = self.view.get(key).map(Cow::into_owned);
         self.pay(value.as_ref().map_or(0, String::len))?;
         Ok(value)
     }
@@ -133,7 +134,7 @@ impl kv::Host for State {
         for (key, value) in view.list_after(path, after.as_deref()) {
             // What is passed over costs too, or a listing of nothing could take for ever.
             self.pay(0)?;
-            if !self.rights.allow(key) {
+            if !self.rights.allow(&key) {
                 continue;
             }
             bytes += key.len() + value.len();
@@ -142,7 +143,7 @@ impl kv::Host for State {
                 break;
             }
             self.pay(key.len() + value.len())?;
-            page.rows.push(kv::Row { key: key.to_owned(), value: value.to_owned() });
+            page.rows.push(kv::Row { key: key.into_owned(), value: value.into_owned() });
         }
         Ok(page)
     }

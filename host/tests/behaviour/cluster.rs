@@ -1,5 +1,6 @@
 //! A cluster as one node sees it: YAML goes in, files come out.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use tailorbird::engine::{Changes, Engine, Event, Settings, Severity};
@@ -144,11 +145,11 @@ impl Cluster {
     pub(crate) fn never_programmed(&self) -> Vec<String> {
         let view = &self.engine.snapshot().view;
         let keys = view.list("/calico/rejectcidrs").chain(view.list("/calico/rejectcidrsv6"));
-        keys.map(|(_, value)| value.to_owned()).collect()
+        keys.map(|(_, value)| value.into_owned()).collect()
     }
 
     /// A value of the view, passwords hidden.
-    pub(crate) fn value(&self, key: &str) -> Option<&str> {
+    pub(crate) fn value(&self, key: &str) -> Option<Cow<'_, str>> {
         self.engine.snapshot().view.get(key)
     }
 

@@ -1,5 +1,6 @@
 //! The same objects give the same result, whatever came before and in whatever batches they came.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -42,7 +43,7 @@ struct Picture {
 impl Picture {
     fn of(engine: &Engine) -> Self {
         let snapshot = engine.snapshot();
-        let text = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        let text = |(key, value): (Cow<'_, str>, Cow<'_, str>)| (key.into_owned(), value.into_owned());
         let models = snapshot.models.iter().flat_map(|model| {
             // Debug hides passwords; the serialized form, which templates see, does not.
             let base = [format!("{} {}", model.base.family, serde_json::to_string(&model.base).unwrap())];

@@ -18,7 +18,7 @@ fn a_alone() -> Cluster {
 }
 
 fn json_at(cluster: &Cluster, key: &str) -> Value {
-    serde_json::from_str(cluster.value(key).unwrap_or_else(|| panic!("there is no key {key}"))).unwrap()
+    serde_json::from_str(&cluster.value(key).unwrap_or_else(|| panic!("there is no key {key}"))).unwrap()
 }
 
 // The view.
@@ -33,7 +33,7 @@ fn the_keys_of_a_cluster_without_objects() {
         ("/calico/bgp/v1/global/node_mesh", "{\"enabled\":true}"),
         ("/calico/bgpconfig", ""),
     ];
-    assert_eq!(keys, expected);
+    assert_eq!(keys, expected.map(|(key, value)| (key.into(), value.into())));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_keys_of_nodes() {
     let of = |name: &str| -> Vec<(String, String)> {
         let prefix = format!("/calico/bgp/v1/host/{name}");
         let list = a.engine.snapshot().view.list(&prefix);
-        list.map(|(key, value)| (key[prefix.len() + 1..].to_owned(), value.to_owned())).collect()
+        list.map(|(key, value)| (key[prefix.len() + 1..].to_owned(), value.into_owned())).collect()
     };
     let pairs = |list: &[(&str, &str)]| -> Vec<(String, String)> {
         list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -106,10 +106,10 @@ fn the_keys_of_pools_blocks_routes_and_filters() {
         json!({"state": "confirmed", "deleted": false})
     );
     for key in ["staticroutes/10.96.0.0-12", "rejectcidrs/10.96.0.0-12"] {
-        assert_eq!(a.value(&format!("/calico/{key}")), Some("10.96.0.0/12"));
+        assert_eq!(a.value(&format!("/calico/{key}")).as_deref(), Some("10.96.0.0/12"));
     }
     for key in ["staticroutesv6/fd96::0-112", "rejectcidrsv6/fd96::0-112"] {
-        assert_eq!(a.value(&format!("/calico/{key}")), Some("fd96::0/112"), "written as given");
+        assert_eq!(a.value(&format!("/calico/{key}")).as_deref(), Some("fd96::0/112"), "written as given");
     }
     let filter = json_at(&a, "/calico/resources/v3/projectcalico.org/bgpfilters/f");
     assert_eq!(filter["metadata"], json!({"name": "f"}));
@@ -125,7 +125,7 @@ fn passwords_are_hidden_from_all_but_templates() {
     ));
     let key = "/calico/bgp/v1/global/peer_v4/192.0.2.1";
     assert_eq!(json_at(&a, key)["password"], "(hidden)");
-    let revealed: Value = serde_json::from_str(a.engine.snapshot().view.reveal(key).unwrap().text).unwrap();
+    let revealed: Value = serde_json::from_str(&a.engine.snapshot().view.reveal(key).unwrap().text).unwrap();
     assert_eq!(revealed["password"], "hush");
     assert!(!format!("{:?}", a.engine.snapshot()).contains("hush"), "nor does Debug print it");
     a.apply(&peer("p", "{peerIP: 192.0.2.1, asNumber: 65001}"));
@@ -173,7 +173,7 @@ fn only_three_fields_of_a_nodes_own_configuration_count() {
 fn log_levels() {
     for severity in ["Trace", "Warning", "Error", "Fatal"] {
         let mut a = a_with(&format!("{{logSeverityScreen: {severity}}}"));
-        assert_eq!(a.value("/calico/bgp/v1/global/loglevel"), Some("none"));
+        assert_eq!(a.value("/calico/bgp/v1/global/loglevel").as_deref(), Some("none"));
         a.lacks("bird.cfg", "debug");
         a.lacks("bird6.cfg", "debug");
     }
@@ -185,7 +185,7 @@ fn log_levels() {
     a.apply(&calico("BGPConfiguration", "node.a", "{listenPort: 1790}"));
     a.has("bird.cfg", "template direct direct_template { debug { states };");
     a.has("bird6.cfg", "template bgp bgp_template { debug { states, routes, filters, events };");
-    assert_eq!(a.value("/calico/bgp/v1/host/a/loglevel"), Some("info"));
+    assert_eq!(a.value("/calico/bgp/v1/host/a/loglevel").as_deref(), Some("info"));
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn blocks_of_pod_cidrs() {
     a.apply("{apiVersion: v1, kind: Node, metadata: {name: a, annotations: {projectcalico.org/IPv4Address: 10.0.0.1/24, projectcalico.org/WireguardPublicKey: x}}, spec: {podCIDRs: [10.244.3.0/24, 'fd44:3::/80']}}");
     a.apply(&calico("BlockAffinity", "b", "{cidr: 10.244.9.0/26, node: a, state: confirmed}"));
     assert_eq!(a.originated(), ["10.244.3.0/24", "fd44:3::/80"], "BlockAffinity is not read");
-    assert_eq!(a.value("/calico/bgp/v1/host/a/wireguard_addr_v4"), Some("10.244.3.1"));
+    assert_eq!(a.value("/calico/bgp/v1/host/a/wireguard_addr_v4").as_deref(), Some("10.244.3.1"));
 }
 
 // The peer engine.

@@ -600,7 +600,7 @@ fn s38_as_numbers_of_four_octets() {
     a.apply(&peer("p", "{peerIP: 192.0.2.1, asNumber: '64000.7', localASNumber: 3000000000}"));
     a.session_has("Global_192_0_2_1", &["local as 3000000000;", "neighbor 192.0.2.1 as 4194304007;"]);
     a.apply(&configuration("{asNumber: 4100000000}"));
-    assert_eq!(a.value("/calico/bgp/v1/global/as_num"), Some("4100000000"));
+    assert_eq!(a.value("/calico/bgp/v1/global/as_num").as_deref(), Some("4100000000"));
     let prepend = "{exportV4: [{action: Accept, asPathPrefix: [4200000001], operations: [{prependASPath: {prefix: [4200000002]}}]}]}";
     a.apply(&calico("BGPFilter", "f", prepend));
     a.has("bird.cfg", "(bgp_path ~ [= 4200000001 * =])");

@@ -52,7 +52,7 @@ fn walk(engine: &Engine, case: &str) -> usize {
         Some(format!("{address}/{length}"))
     });
     let routes = ["/calico/staticroutes", "/calico/staticroutesv6"].into_iter().flat_map(|at| view.list(at));
-    for prefix in routes.map(|(_, value)| value.to_owned()).chain(blocks) {
+    for prefix in routes.map(|(_, value)| value.into_owned()).chain(blocks) {
         explained(&ask(engine, &[], Topic::Route, &prefix), case);
         asked += 1;
     }
@@ -61,7 +61,7 @@ fn walk(engine: &Engine, case: &str) -> usize {
         explained(&ask(engine, &[], Topic::Node, node.as_str()), case);
         let at = |file| view.get(&format!("/calico/bgp/v1/host/{node}/{file}")).filter(|ip| !ip.is_empty());
         for ip in ["ip_addr_v4", "ip_addr_v6"].into_iter().filter_map(at) {
-            let answer = ask(engine, &[], Topic::Peer, ip);
+            let answer = ask(engine, &[], Topic::Peer, &ip);
             let known = answer.because.iter().all(|reason| reason.rule != Rule::Unknown);
             assert!(!answer.because.is_empty() && known, "{case}: {answer}");
             let obstacle = answer.because.iter().any(|reason| OBSTACLES.contains(&reason.rule));

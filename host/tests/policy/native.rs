@@ -1,5 +1,6 @@
 //! Plugins that are plain functions.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ impl Kv<'_> {
             return None;
         }
         self.reads.keys.insert(key.into());
-        self.view.get(key).map(str::to_owned)
+        self.view.get(key).map(Cow::into_owned)
     }
 
     pub(crate) fn list(&mut self, path: &str) -> Vec<(String, String)> {
@@ -36,7 +37,7 @@ impl Kv<'_> {
         }
         self.reads.paths.insert(path.into());
         let rows = self.view.list(path).filter(|(key, _)| self.rights.allow(key));
-        rows.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+        rows.map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
     }
 
     pub(crate) fn revision(&mut self) -> u64 {

@@ -82,7 +82,7 @@ fn keys_follow_their_object() {
         &NODE.replace("rack: r1", "rack: r2").replace("unschedulable: true", "podCIDR: ''")
     ));
     let view = &engine.snapshot().view;
-    assert_eq!(view.get("/tailorbird/v1/node/b/labels/rack"), Some("r2"));
+    assert_eq!(view.get("/tailorbird/v1/node/b/labels/rack").as_deref(), Some("r2"));
     assert_eq!(view.get("/tailorbird/v1/node/b/unschedulable"), None);
     assert!(
         view.revision_of(untouched) <= before
@@ -90,7 +90,7 @@ fn keys_follow_their_object() {
     );
     assert!(apply(&mut engine, &SERVICE.replace("type: NodePort, ", "").replace("{app: web}", "{}")));
     let view = &engine.snapshot().view;
-    assert_eq!(view.get("/tailorbird/v1/service/default/web/type"), Some("ClusterIP"));
+    assert_eq!(view.get("/tailorbird/v1/service/default/web/type").as_deref(), Some("ClusterIP"));
     assert_eq!(view.get("/tailorbird/v1/service/default/web/labels/app"), None);
     engine.apply([Event::Delete(key(Kind::Service, "web")), Event::Delete(key(Kind::KubeNode, "b"))]);
     assert_eq!(keys(&engine), Vec::<String>::new());

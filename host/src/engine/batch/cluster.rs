@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Dirty, Rest};
-use crate::engine::nodes::{self, Node};
+use crate::engine::nodes::Node;
 use crate::engine::pools::{BlockOwner, OwnBlock};
 use crate::engine::publish::Publisher;
 use crate::engine::routes::Advertising;
@@ -58,9 +58,7 @@ impl Engine {
     pub(super) fn settle_nodes(&mut self, dirty: &mut Dirty, writer: &mut Writer, rest: &mut Rest) {
         for name in order::filling(std::mem::take(&mut dirty.nodes)) {
             let Some(change) = self.nodes.refresh(&name, self.settings.use_pod_cidr) else { continue };
-            if change.facts() {
-                nodes::write_view(&mut self.snapshot.view, &mut writer.view, &name, change.new.as_deref());
-            }
+            writer.view.set_node(&mut self.snapshot.view, &name, change.new.clone());
             let (old, new) = (change.old.as_deref(), change.new.as_deref());
             self.publisher(writer).node(&name, old, new);
             let before: Vec<_> = self.selectors.of_node(name.as_str()).collect();

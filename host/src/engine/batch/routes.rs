@@ -3,6 +3,7 @@
 use super::{Dirty, Rest};
 use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
 use crate::engine::routes::{Changed, KeptService, ServiceKey};
+use crate::engine::view::PrefixList;
 use crate::engine::writer::Writer;
 use crate::engine::{Engine, Snapshot, base, keys, order, pools};
 use crate::resources::BlockState;
@@ -72,18 +73,13 @@ impl Engine {
         }
         for route in order::filling(changed.into_destinations()) {
             let origin = self.routes.origins(&route).next();
-            place_route(
-                &mut self.snapshot,
-                writer,
-                route.prefix(),
-                origin,
-                CollectionId::Routes,
-                keys::route,
-            );
+            let (snapshot, prefix) = (&mut self.snapshot, route.prefix());
+            place_route(snapshot, writer, prefix, origin, CollectionId::Routes, PrefixList::Routes);
         }
         for prefix in &rejects {
             let origin = self.routes.reject(prefix);
-            place_route(&mut self.snapshot, writer, prefix, origin, CollectionId::Rejects, keys::reject);
+            let snapshot = &mut self.snapshot;
+            place_route(snapshot, writer, prefix, origin, CollectionId::Rejects, PrefixList::Rejects);
         }
     }
 }
@@ -114,11 +110,10 @@ fn place_route(
     prefix: &Prefix,
     origin: Option<RouteOrigin>,
     id: CollectionId,
-    view_key: fn(Family, &str) -> String,
+    list: PrefixList,
 ) {
-    let (family, key) = (prefix.family(), prefix.key());
-    let value = origin.is_some().then(|| prefix.text());
-    writer.view.put(&mut snapshot.view, &view_key(family, &key), value.as_deref());
+    let (family, key) = (prefix.family(), prefix.key().into());
+    writer.view.set_prefix(&mut snapshot.view, list, family, &key, origin.is_some());
     let item = origin.map(|origin| Item::Route(Route { prefix: prefix.clone(), origin }));
-    writer.put(&mut snapshot.models, family, id, key.into(), item);
+    writer.put(&mut snapshot.models, family, id, key, item);
 }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +51,7 @@ impl Reader {
     }
 
     /// The text of a value, for a template.
-    fn reveal<'a>(&self, value: Revealed<'a>) -> &'a str {
+    fn reveal<'a>(&self, value: Revealed<'a>) -> Cow<'a, str> {
         if let Some(password) = value.password {
             let mut revealed = self.revealed.lock().unwrap_or_else(PoisonError::into_inner);
             if !revealed.contains(password) {
@@ -106,7 +107,7 @@ pub(super) fn exists(arguments: &[&Value], reader: &Reader) -> Result<Value, Str
 pub(super) fn get(arguments: &[&Value], reader: &Reader) -> Result<Value, String> {
     let path = reader.path(arguments[0])?;
     match (reader.view()?.reveal(&path), arguments.get(1)) {
-        (Some(value), _) => clean(&path, reader.reveal(value)),
+        (Some(value), _) => clean(&path, &reader.reveal(value)),
         (None, Some(fallback)) => Ok((*fallback).clone()),
         (None, None) => Err(format!("there is no key `{}`", reader.relative(&path))),
     }
@@ -116,8 +117,8 @@ pub(super) fn list(arguments: &[&Value], reader: &Reader) -> Result<Value, Strin
     let path = reader.path(arguments[0])?;
     let view = reader.view()?;
     let pairs = view.reveal_list(&path).map(|(key, value)| {
-        let value = clean(key, reader.reveal(value))?;
-        Ok(json!({ "key": clean(key, reader.relative(key))?, "value": value }))
+        let value = clean(&key, &reader.reveal(value))?;
+        Ok(json!({ "key": clean(&key, reader.relative(&key))?, "value": value }))
     });
     pairs.collect()
 }
@@ -132,7 +133,7 @@ fn children(arguments: &[&Value], reader: &Reader) -> Result<BTreeMap<String, bo
             continue;
         };
         let (name, deeper) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
-        clean(key, name)?;
+        clean(&key, name)?;
         *found.entry(name.to_owned()).or_insert(false) |= deeper;
     }
     Ok(found)
