@@ -219,7 +219,7 @@ impl Facts {
         }
         match node {
             Some(node) => {
-                drop(self.nodes.insert(folder, Known { node, revisions: Revisions::new(revisions) }))
+                self.nodes.insert(folder, Known { node, revisions: Revisions::new(revisions) });
             }
             None => drop(self.nodes.remove(&folder)),
         }
