@@ -231,6 +231,12 @@ impl SliceOwners {
             owner.remove();
         }
     }
+
+    /// The number of slices that belong to a Service.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.owners.len()
+    }
 }
 
 impl SliceOwner {

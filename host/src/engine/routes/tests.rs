@@ -350,6 +350,7 @@ impl Both {
         assert_eq!(services, naive.services.keys().collect());
         let known: BTreeSet<&ServiceKey> = routes.store.iter().map(|entry| &entry.key).collect();
         assert_eq!(known, naive.services.keys().chain(facts.keys()).collect(), "nothing else is kept");
+        assert_eq!(routes.owners.len(), facts.values().map(Vec::len).sum::<usize>());
     }
 }
 
