@@ -8,8 +8,8 @@ use crate::types::Prefix;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) struct Destination {
     prefix: Prefix,
-    /// The address whose one spelling the text is, if it is any. Services originate routes to such alone.
-    address: Option<IpAddr>,
+    /// The text is the one spelling of an address. Services originate routes to such alone.
+    is_address: bool,
 }
 
 impl Destination {
@@ -20,20 +20,20 @@ impl Destination {
 
     /// The address that it is the route of, if a Service can originate it.
     pub(super) fn address(&self) -> Option<IpAddr> {
-        self.address
+        self.is_address.then(|| self.prefix.net().addr())
     }
 }
 
 impl From<IpAddr> for Destination {
     fn from(ip: IpAddr) -> Self {
-        Self { prefix: Prefix::host(ip), address: Some(ip) }
+        Self { prefix: Prefix::host(ip), is_address: true }
     }
 }
 
 impl From<Prefix> for Destination {
     fn from(prefix: Prefix) -> Self {
-        let address = (prefix.is_host() && prefix == prefix.canonical()).then(|| prefix.net().addr());
-        Self { prefix, address }
+        let is_address = prefix.is_host() && prefix == prefix.canonical();
+        Self { prefix, is_address }
     }
 }
 

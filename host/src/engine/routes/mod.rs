@@ -23,7 +23,7 @@ use crate::resources::{EndpointSlice, Service};
 use crate::types::{Name, Prefix};
 use addresses::Addresses;
 use claims::{Claims, Difference, differences};
-use slices::{Slice, SliceOwners};
+use slices::{Slice, SliceKey, SliceOwners};
 use store::{Entry, ServiceId, Store};
 
 pub(super) use changed::{Changed, Destination};
@@ -74,10 +74,11 @@ impl Routes {
         slice: Option<EndpointSlice>,
         node: &str,
     ) -> impl Iterator<Item = ServiceKey> + use<> {
+        let key = self.owners.key(key);
         let before = self.owners.of(key, &self.store);
         let after = slice.and_then(|slice| {
             let contributes = Slice::on(node, &slice);
-            Some((self.store.id_or_new(&key.0, &slice.service?), contributes))
+            Some((self.store.id_or_new(key.namespace, &slice.service?), contributes))
         });
         let stays = after.map(|(id, _)| id);
         let left = before.filter(|id| Some(*id) != stays).and_then(|id| self.take_slice(key, id));
@@ -86,10 +87,10 @@ impl Routes {
     }
 
     /// Takes a slice from a Service that has it.
-    fn take_slice(&mut self, key: &(Name, Name), id: ServiceId) -> Option<ServiceKey> {
+    fn take_slice(&mut self, key: SliceKey<'_>, id: ServiceId) -> Option<ServiceKey> {
         self.owners.remove(key, &self.store);
         let entry = self.store.get_mut(id)?;
-        entry.slices.remove(&entry.key.1, &key.1);
+        entry.slices.remove(&entry.key.1, key.name);
         let service = entry.key.clone();
         self.store.release(id);
         Some(service)
@@ -98,13 +99,13 @@ impl Routes {
     /// Gives a slice to a Service, or lets it be like this; returns the Service if anything is another now.
     fn give_slice(
         &mut self,
-        key: &(Name, Name),
+        key: SliceKey<'_>,
         slice: Slice,
         id: ServiceId,
         has_it: bool,
     ) -> Option<ServiceKey> {
         let entry = self.store.get_mut(id)?;
-        let changed = entry.slices.set(&entry.key.1, &key.1, slice);
+        let changed = entry.slices.set(&entry.key.1, key.name, slice);
         let service = changed.then(|| entry.key.clone());
         if !has_it {
             self.owners.insert(key, id);

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 
 use super::service::KeptService;
-use super::store::{ServiceId, Store, spread};
+use super::store::{ServiceId, Store};
 use crate::resources::EndpointSlice;
 use crate::types::{Family, Name};
 
@@ -199,37 +199,56 @@ struct SliceOwner {
     service: ServiceId,
 }
 
+/// The namespace and name of a slice, ready to be looked up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SliceKey<'a> {
+    pub(super) namespace: &'a Name,
+    pub(super) name: &'a Name,
+    hash: u32,
+}
+
 impl SliceOwners {
+    /// What a slice is looked up by.
+    pub(super) fn key<'a>(&self, (namespace, name): &'a (Name, Name)) -> SliceKey<'a> {
+        let hash = self.hasher.hash_one((namespace.as_str(), name.as_str())) as u32;
+        SliceKey { namespace, name, hash }
+    }
+
     /// The Service of a slice.
-    pub(super) fn of(&self, key: &(Name, Name), store: &Store) -> Option<ServiceId> {
-        let hash = self.hash(key);
-        self.owners.find(spread(hash), |owner| owner.is_of(hash, key, store)).map(|owner| owner.service)
+    pub(super) fn of(&self, key: SliceKey<'_>, store: &Store) -> Option<ServiceId> {
+        self.owners.find(spread(key.hash), |owner| owner.is_of(key, store)).map(|owner| owner.service)
     }
 
-    /// A slice belongs to a Service that has it from now on.
-    pub(super) fn insert(&mut self, key: &(Name, Name), service: ServiceId) {
-        let hash = self.hash(key);
-        self.owners.insert_unique(spread(hash), SliceOwner { hash, service }, |owner| spread(owner.hash));
+    /// A slice belongs to a Service from now on.
+    pub(super) fn insert(&mut self, key: SliceKey<'_>, service: ServiceId) {
+        let owner = SliceOwner { hash: key.hash, service };
+        self.owners.insert_unique(spread(key.hash), owner, |owner| spread(owner.hash));
     }
 
-    /// A slice belongs to no Service from now on; the Service has it still.
-    pub(super) fn remove(&mut self, key: &(Name, Name), store: &Store) {
-        let hash = self.hash(key);
-        if let Ok(owner) = self.owners.find_entry(spread(hash), |owner| owner.is_of(hash, key, store)) {
+    /// A slice belongs to no Service from now on; the Service must have it still.
+    pub(super) fn remove(&mut self, key: SliceKey<'_>, store: &Store) {
+        if let Ok(owner) = self.owners.find_entry(spread(key.hash), |owner| owner.is_of(key, store)) {
             owner.remove();
         }
     }
 
-    fn hash(&self, (namespace, name): &(Name, Name)) -> u32 {
-        self.hasher.hash_one((namespace.as_str(), name.as_str())) as u32
+    /// The number of slices that belong to a Service.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.owners.len()
     }
 }
 
 impl SliceOwner {
-    fn is_of(self, hash: u32, (namespace, name): &(Name, Name), store: &Store) -> bool {
-        self.hash == hash
-            && store
-                .get(self.service)
-                .is_some_and(|entry| entry.key.0 == *namespace && entry.slices.contains(&entry.key.1, name))
+    fn is_of(self, key: SliceKey<'_>, store: &Store) -> bool {
+        self.hash == key.hash
+            && store.get(self.service).is_some_and(|entry| {
+                entry.key.0 == *key.namespace && entry.slices.contains(&entry.key.1, key.name)
+            })
     }
+}
+
+/// The hash of a table that places by the low bits and tells apart by the high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
 }

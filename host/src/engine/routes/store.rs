@@ -1,8 +1,9 @@
 //! All that is known of each Service, under a small number.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 use super::ServiceKey;
 use super::addresses::Addresses;
@@ -33,12 +34,6 @@ pub(super) struct Store {
     free: Vec<ServiceId>,
     /// By namespace and name.
     ids: HashTable<ServiceId>,
-    hasher: RandomState,
-}
-
-/// A hash for a table: it places by the low bits and tells apart by the high ones.
-pub(super) fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
 }
 
 impl Store {
@@ -59,7 +54,7 @@ impl Store {
 
     /// The number of a Service.
     pub(super) fn id(&self, namespace: &Name, name: &Name) -> Option<ServiceId> {
-        self.ids.find(self.hash(namespace, name), |id| self.is_of(*id, namespace, name)).copied()
+        self.ids.find(hash(namespace, name), |id| self.is_of(*id, namespace, name)).copied()
     }
 
     /// What is known of a Service.
@@ -95,11 +90,10 @@ impl Store {
                 id
             }
         };
-        let hash = self.hash(namespace, name);
-        let Self { entries, ids, hasher, .. } = self;
-        ids.insert_unique(hash, id, |id| {
+        let Self { entries, ids, .. } = self;
+        ids.insert_unique(hash(namespace, name), id, |id| {
             let key = entries.get(id.index()).and_then(|entry| entry.as_ref()).map(|entry| &entry.key);
-            key.map_or(0, |(namespace, name)| hash_of(hasher, namespace, name))
+            key.map_or(0, |(namespace, name)| hash(namespace, name))
         });
         id
     }
@@ -110,7 +104,7 @@ impl Store {
         if entry.service.is_some() || !entry.slices.is_empty() || !entry.claims.is_empty() {
             return;
         }
-        let hash = self.hash(&entry.key.0, &entry.key.1);
+        let hash = hash(&entry.key.0, &entry.key.1);
         if let Ok(found) = self.ids.find_entry(hash, |other| *other == id) {
             found.remove();
         }
@@ -121,14 +115,10 @@ impl Store {
     fn is_of(&self, id: ServiceId, namespace: &Name, name: &Name) -> bool {
         self.key(id).is_some_and(|key| key.1 == *name && key.0 == *namespace)
     }
-
-    fn hash(&self, namespace: &Name, name: &Name) -> u64 {
-        hash_of(&self.hasher, namespace, name)
-    }
 }
 
-fn hash_of(hasher: &RandomState, namespace: &Name, name: &Name) -> u64 {
-    hasher.hash_one((namespace.as_str(), name.as_str()))
+fn hash(namespace: &Name, name: &Name) -> u64 {
+    FxBuildHasher.hash_one((namespace.as_str(), name.as_str()))
 }
 
 impl ServiceId {

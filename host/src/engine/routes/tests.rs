@@ -141,9 +141,10 @@ impl Naive {
     }
 
     /// What counts of the slices of each Service.
-    fn facts(&self) -> BTreeMap<ServiceKey, Vec<(Name, Option<Family>, bool, bool)>> {
+    fn facts(&self) -> BTreeMap<ServiceKey, Vec<(Name, Slice)>> {
         let facts = |(name, slice): (&Name, &EndpointSlice)| {
-            (name.clone(), slice.family, is_ready(slice), is_ready_here(slice))
+            let (ready, ready_here) = (is_ready(slice), is_ready_here(slice));
+            (name.clone(), Slice { family: slice.family, ready, ready_here })
         };
         self.slices()
             .into_iter()
@@ -330,17 +331,16 @@ impl Both {
         }
         let facts = naive.facts();
         for (key, service) in &naive.services {
-            let slices =
-                facts.get(key).into_iter().flatten().map(|(name, family, ready, ready_here)| SliceFacts {
-                    name: name.to_string(),
-                    counts: match family {
-                        Some(Family::V4) => service.ipv4,
-                        Some(Family::V6) => service.ipv6,
-                        None => false,
-                    },
-                    ready: *ready,
-                    ready_here: *ready_here,
-                });
+            let slices = facts.get(key).into_iter().flatten().map(|(name, slice)| SliceFacts {
+                name: name.to_string(),
+                counts: match slice.family {
+                    Some(Family::V4) => service.ipv4,
+                    Some(Family::V6) => service.ipv6,
+                    None => false,
+                },
+                ready: slice.ready,
+                ready_here: slice.ready_here,
+            });
             assert_eq!(routes.slices_of(key), slices.collect::<Vec<_>>(), "{key:?}");
             let kept = routes.service(key).unwrap();
             let advertised = routes.advertised(key, kept, &naive.config, naive.advertising);
@@ -350,6 +350,7 @@ impl Both {
         assert_eq!(services, naive.services.keys().collect());
         let known: BTreeSet<&ServiceKey> = routes.store.iter().map(|entry| &entry.key).collect();
         assert_eq!(known, naive.services.keys().chain(facts.keys()).collect(), "nothing else is kept");
+        assert_eq!(routes.owners.len(), facts.values().map(Vec::len).sum::<usize>());
     }
 }
 
