@@ -48,25 +48,20 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         let old = kept.map_or(0, str::len);
         let added = if place.is_ok() { text.len() } else { Block::weight_of_one(key, text) };
         let weight = block.weight() - old + added;
-        match place {
-            _ if weight > LIMIT => self.divide(&first, place, key, text),
-            Ok(at) => {
-                self.edit(&first, |block| block.replace(at, text));
-                if text.len() < old {
-                    self.settle(&first, &first);
-                }
-            }
-            Err(0) => {
-                let mut block = Block::clone(block);
-                block.insert(0, key, text);
-                self.blocks.remove(&first);
-                self.keep(block);
-            }
+        let gone = place.map_or_else(|at| at..at, |at| at..at + 1);
+        if weight > LIMIT {
+            self.divide(&first, gone, key, text);
+        } else if gone.start == block.len() && self.is_last(&first) {
             // What comes in order comes here, and more follows.
-            Err(at) if at == block.len() && self.is_last(&first) => {
-                self.edit(&first, |block| block.push(key, text));
+            if let Some(block) = self.blocks.get_mut(&first) {
+                Arc::make_mut(block).push(key, text);
             }
-            Err(at) => self.edit(&first, |block| block.insert(at, key, text)),
+        } else {
+            let other = block.spliced(gone, Some((key, text)));
+            self.swap(&first, other);
+            if text.len() < old {
+                self.settle(&first, &first);
+            }
         }
         self.bytes = self.bytes - old + text.len();
         place.is_ok() || !text.is_empty()
@@ -80,12 +75,9 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         let Ok(at) = block.find(key) else {
             return false;
         };
-        let (first, old, rest) = (first.clone(), block.text(at).len(), block.without(at));
+        let (first, old, rest) = (first.clone(), block.text(at).len(), block.spliced(at..at + 1, None));
         self.bytes -= old;
-        if at == 0 {
-            self.blocks.remove(&first);
-        }
-        self.keep(rest);
+        self.swap(&first, rest);
         self.settle(&first, &first);
         old > 0
     }
@@ -105,33 +97,37 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         }
     }
 
-    /// Changes a block and leaves its first key.
-    fn edit(&mut self, first: &str, change: impl FnOnce(&mut Block)) {
-        if let Some(block) = self.blocks.get_mut(first) {
-            change(Arc::make_mut(block));
+    /// Puts a block in the place of the one with this first key.
+    fn swap(&mut self, first: &str, block: Block) {
+        if !block.is_empty() && block.key(0) == first {
+            if let Some(kept) = self.blocks.get_mut(first) {
+                *kept = Arc::new(block);
+            }
+        } else {
+            self.blocks.remove(first);
+            self.keep(block);
         }
     }
 
     /// Puts a text into a block that has no room for it: what comes before its place becomes another block. So one that is filled in
     /// order stays full.
-    fn divide(&mut self, first: &str, place: Result<usize, usize>, key: &str, text: &str) {
+    fn divide(&mut self, first: &str, gone: Range<usize>, key: &str, text: &str) {
         let Some(block) = self.blocks.remove(first) else {
             return;
         };
-        let (end, begin) = place.map_or_else(|at| (at, at), |at| (at, at + 1));
-        let (mut left, mut right) = (block.part(0..end), block.part(begin..block.len()));
-        let mut between = Block::default();
+        let (left, right) = (block.part(0..gone.start), block.part(gone.end..block.len()));
         let room = LIMIT.saturating_sub(Block::weight_of_one(key, text));
-        if right.weight() <= room {
-            right.insert(0, key, text);
+        let one = Some((key, text));
+        let parts = if right.weight() <= room {
+            [left, Block::default(), right.spliced(0..0, one)]
         } else if left.weight() <= room {
-            left.insert(left.len(), key, text);
+            [left.spliced(left.len()..left.len(), one), Block::default(), right]
         } else {
-            between.insert(0, key, text);
-        }
-        let last = if right.is_empty() { key } else { right.key(0) };
+            [left, Block::one(key, text), right]
+        };
+        let last = parts.iter().rfind(|part| !part.is_empty()).map_or(key, |part| part.key(0));
         let last: Arc<str> = last.into();
-        [left, between, right].into_iter().for_each(|block| self.keep(block));
+        parts.into_iter().for_each(|part| self.keep(part));
         self.settle(first.min(key), &last);
     }
 
@@ -181,6 +177,11 @@ impl Start {
 
     fn new(key: usize, text: usize) -> Self {
         Self { key: key as u16, text: text as u16 }
+    }
+
+    /// The same where what was at `from` is at `to`; of each first the key.
+    fn moved(self, from: (usize, usize), to: (usize, usize)) -> Self {
+        Self::new(usize::from(self.key) + to.0 - from.0, usize::from(self.text) + to.1 - from.1)
     }
 }
 
@@ -241,57 +242,40 @@ impl Block {
         self.texts.push_str(text);
     }
 
-    fn insert(&mut self, at: usize, key: &str, text: &str) {
-        let (key_start, text_start) = self.start(at);
-        self.starts.reserve_exact(1);
-        self.keys.reserve_exact(key.len());
-        self.texts.reserve_exact(text.len());
-        self.keys.insert_str(key_start, key);
-        self.texts.insert_str(text_start, text);
-        self.starts.insert(at, Start::new(key_start, text_start));
-        self.shift(at + 1, (0, 0), (key.len(), text.len()));
-    }
-
-    fn replace(&mut self, at: usize, text: &str) {
-        let range = self.start(at).1..self.start(at + 1).1;
-        let old = range.len();
-        self.texts.reserve_exact(text.len().saturating_sub(old));
-        self.texts.replace_range(range, text);
-        self.shift(at + 1, (0, old), (0, text.len()));
-    }
-
-    /// All but one.
-    fn without(&self, at: usize) -> Self {
-        self.part(0..at).followed_by(&self.part(at + 1..self.len()))
-    }
-
-    /// Moves where keys and texts begin, after one before them got other lengths.
-    fn shift(&mut self, from: usize, old: (usize, usize), new: (usize, usize)) {
-        for start in &mut self.starts[from..] {
-            let (key, text) = (usize::from(start.key), usize::from(start.text));
-            *start = Start::new(key + new.0 - old.0, text + new.1 - old.1);
+    /// The same with another key and text, or nothing, in the place of some.
+    fn spliced(&self, gone: Range<usize>, one: Option<(&str, &str)>) -> Self {
+        let ((key_start, text_start), (key_end, text_end)) = (self.start(gone.start), self.start(gone.end));
+        let (key, text) = one.unwrap_or_default();
+        let mut starts = Vec::with_capacity(self.len() - gone.len() + usize::from(one.is_some()));
+        starts.extend_from_slice(&self.starts[..gone.start]);
+        starts.extend(one.map(|_| Start::new(key_start, text_start)));
+        let (from, to) = ((key_end, text_end), (key_start + key.len(), text_start + text.len()));
+        starts.extend(self.starts[gone.end..].iter().map(|start| start.moved(from, to)));
+        Self {
+            starts,
+            keys: [&self.keys[..key_start], key, &self.keys[key_end..]].concat(),
+            texts: [&self.texts[..text_start], text, &self.texts[text_end..]].concat(),
         }
     }
 
     fn part(&self, range: Range<usize>) -> Self {
         let ((key, text), (key_end, text_end)) = (self.start(range.start), self.start(range.end));
-        let mut part = Self {
-            starts: self.starts[range].to_vec(),
+        Self {
+            starts: self.starts[range].iter().map(|start| start.moved((key, text), (0, 0))).collect(),
             keys: self.keys[key..key_end].to_owned(),
             texts: self.texts[text..text_end].to_owned(),
-        };
-        part.shift(0, (key, text), (0, 0));
-        part
+        }
     }
 
     fn followed_by(&self, next: &Self) -> Self {
-        let mut joined = Self {
-            starts: [&*self.starts, &*next.starts].concat(),
+        let mut starts = Vec::with_capacity(self.len() + next.len());
+        starts.extend_from_slice(&self.starts);
+        starts.extend(next.starts.iter().map(|start| start.moved((0, 0), self.start(self.len()))));
+        Self {
+            starts,
             keys: [&*self.keys, &*next.keys].concat(),
             texts: [&*self.texts, &*next.texts].concat(),
-        };
-        joined.shift(self.len(), (0, 0), (self.keys.len(), self.texts.len()));
-        joined
+        }
     }
 }
 
