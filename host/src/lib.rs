@@ -23,6 +23,7 @@
 //! - [`measure`]: how times are taken and told;
 //! - [`cli`]: the command line.
 
+mod allocator;
 pub mod bird;
 pub mod cli;
 pub mod configuration;

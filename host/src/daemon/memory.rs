@@ -9,29 +9,15 @@ use std::path::Path;
 
 use rustix::mm::{Advice, madvise};
 
-/// The allocator's option `purge_delay`, for which its library has no name: so many milliseconds it keeps what is free.
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-
-/// Has the allocator keep nothing that is free. Where another one is in use it does nothing.
-#[allow(unsafe_code)]
-pub(super) fn keep_nothing() {
-    // SAFETY: it only sets a number, which each thread reads when it frees something.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) }
-}
+use crate::allocator;
 
 /// Gives back what the allocator holds free for this thread, and the pages of the program and of its libraries, of which those
 /// that run come again at once. Nothing is lost: they are in the system's cache of files, or else in the files. Returns how
 /// much of files went, in bytes.
 pub(super) fn give_back() -> usize {
-    collect();
+    allocator::give_back();
     let maps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     files_of_the_program(&maps).filter_map(forget).sum()
-}
-
-#[allow(unsafe_code)]
-fn collect() {
-    // SAFETY: it can be called at any time, from any thread.
-    unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
 /// Takes pages of files out of this process until they are looked at again; returns how much that is.
@@ -107,16 +93,5 @@ mod tests {
         let megabyte = 1 << 20;
         assert!(give_back() > megabyte);
         assert!(give_back() > megabyte);
-    }
-
-    #[test]
-    #[allow(unsafe_code)]
-    fn the_option_of_the_allocator_is_the_one_that_is_meant() {
-        // SAFETY: it only reads a number.
-        let get = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
-        let before = get();
-        keep_nothing();
-        assert!(before > 0, "{before}");
-        assert_eq!(get(), 0);
     }
 }

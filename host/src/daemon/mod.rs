@@ -28,6 +28,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use rounds::{Again, LogLevel, Settings};
 
+use crate::allocator;
 use crate::explain::{Explanation, Query};
 use crate::notice::Herald;
 use crate::pipeline::Pipeline;
@@ -142,7 +143,7 @@ pub enum DaemonError {
 /// # Errors
 /// The daemon cannot begin. Once it runs, what goes wrong is told and retried.
 pub fn run(parts: Parts) -> Result<(), DaemonError> {
-    memory::keep_nothing();
+    allocator::keep_nothing();
     let system = |what: &str| {
         let what = what.to_owned();
         move |source| DaemonError::System { what, source }

@@ -1,6 +1,7 @@
 use std::fs;
 use std::io;
-use std::time::Duration;
+
+use crate::allocator;
 
 /// The memory of this process, in bytes, as the kernel counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +34,12 @@ impl Resident {
         Ok(Self { now: field("VmRSS:")?, anonymous: field("RssAnon:")?, peak: field("VmHWM:")? })
     }
 
-    /// Reads it once the allocator has given back what was needed for a moment: it waits some milliseconds before, and for
-    /// somebody who asks for memory.
+    /// Reads it once the allocator has given back what is free, as the daemon has it do when it rests.
     ///
     /// # Errors
     /// As [`Resident::read`].
     pub fn settled() -> io::Result<Self> {
-        for _ in 0..20 {
-            std::thread::sleep(Duration::from_millis(5));
-            drop(std::hint::black_box(vec![0_u8; 1 << 20]));
-        }
+        allocator::give_back();
         Self::read()
     }
 }
