@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -127,7 +127,7 @@ impl CollectionId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs)]
-// Of all there are most routes, so what is larger is apart.
+// Sessions and routes are most of all, so what is larger than those is apart.
 pub enum Item {
     Peer(Peer),
     Filter(Box<Filter>),
@@ -306,36 +306,56 @@ impl Deref for Peer {
     }
 }
 
-/// Terms that are written to are this session's alone from then on.
-impl DerefMut for Peer {
-    fn deref_mut(&mut self) -> &mut Terms {
+impl Peer {
+    /// The terms, to write to: they are this session's alone from then on.
+    pub fn terms_mut(&mut self) -> &mut Terms {
         Arc::make_mut(&mut self.terms)
     }
 }
 
 impl Serialize for Peer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Each field is named, so that none is forgotten.
+        let Self { name, ip, port, as_number, same_as, passive, remote_node: _, terms } = self;
+        let Terms {
+            kind,
+            local_as,
+            source,
+            ttl_security,
+            import,
+            export,
+            restart_time,
+            keepalive_time,
+            rr_cluster_id,
+            password,
+            next_hop,
+            allow_local_as,
+            normal_priority,
+            bgp_peer: _,
+            remote_cluster_id: _,
+            filters: _,
+        } = &**terms;
         let mut fields = serializer.serialize_struct("Peer", 20)?;
-        fields.serialize_field("name", &*self.name)?;
-        fields.serialize_field("kind", self.kind)?;
-        fields.serialize_field("local_as", &self.local_as)?;
-        fields.serialize_field("ip", &self.ip)?;
-        fields.serialize_field("port", &self.port)?;
-        fields.serialize_field("as_number", &self.as_number)?;
-        fields.serialize_field("source", &self.source)?;
-        fields.serialize_field("ttl_security", &self.ttl_security)?;
-        fields.serialize_field("same_as", &self.same_as)?;
-        fields.serialize_field("import", &self.import)?;
-        fields.serialize_field("export", &self.export)?;
-        fields.serialize_field("passive", &self.passive)?;
-        fields.serialize_field("restart_time", &self.restart_time)?;
-        fields.serialize_field("keepalive_time", &self.keepalive_time)?;
-        fields.serialize_field("rr_cluster_id", &self.rr_cluster_id)?;
-        fields.serialize_field("password", &self.password)?;
-        fields.serialize_field("next_hop", &self.next_hop)?;
-        fields.serialize_field("allow_local_as", &self.allow_local_as)?;
-        fields.serialize_field("normal_local_pref", &self.normal_priority.local_pref())?;
-        fields.serialize_field("normal_priority", &self.normal_priority)?;
+        fields.serialize_field("name", &**name)?;
+        fields.serialize_field("kind", kind)?;
+        fields.serialize_field("local_as", local_as)?;
+        fields.serialize_field("ip", ip)?;
+        fields.serialize_field("port", port)?;
+        fields.serialize_field("as_number", as_number)?;
+        fields.serialize_field("source", source)?;
+        fields.serialize_field("ttl_security", ttl_security)?;
+        fields.serialize_field("same_as", same_as)?;
+        fields.serialize_field("import", import)?;
+        fields.serialize_field("export", export)?;
+        fields.serialize_field("passive", passive)?;
+        fields.serialize_field("restart_time", restart_time)?;
+        fields.serialize_field("keepalive_time", keepalive_time)?;
+        fields.serialize_field("rr_cluster_id", rr_cluster_id)?;
+        fields.serialize_field("password", password)?;
+        fields.serialize_field("next_hop", next_hop)?;
+        fields.serialize_field("allow_local_as", allow_local_as)?;
+        fields.serialize_field("normal_local_pref", &normal_priority.local_pref())?;
+        fields.serialize_field("normal_priority", normal_priority)?;
         fields.end()
     }
 }

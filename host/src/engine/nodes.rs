@@ -336,3 +336,52 @@ fn first_address_of_pods(pod_cidrs: &[Prefix]) -> Option<std::net::Ipv4Addr> {
         ipnet::IpNet::V6(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, v4: Option<&str>, v6: Option<&str>) -> Arc<Node> {
+        let address = |text: Option<&str>| text.map(|text| text.parse().expect("an address"));
+        Arc::new(Node {
+            name: name.parse().expect("a name"),
+            labels: Arc::default(),
+            bgp: NodeBgp { ipv4: address(v4), ipv6: address(v6), ..NodeBgp::default() },
+            pod_cidrs: Vec::new(),
+            annotations: Labels::new(),
+            unschedulable: false,
+        })
+    }
+
+    #[test]
+    fn an_address_leads_to_all_nodes_that_have_it_by_name() {
+        let mut nodes = Nodes::default();
+        let mut take = |node: Option<Arc<Node>>, name: &str, expected: [&[&str]; 3]| {
+            let name: Name = name.parse().expect("a name");
+            nodes.say(&name, Source::Calico, node.map_or(Said::Nothing, Said::Node));
+            nodes.refresh(&name, false);
+            for (ip, expected) in ["10.0.0.1", "10.0.0.2", "fd00::1"].into_iter().zip(expected) {
+                let ip: IpAddr = ip.parse().expect("an address");
+                let found: Vec<&str> = nodes.with_address(ip).map(Name::as_str).collect();
+                assert_eq!(found, expected, "{ip}");
+                for name in ["a", "b", "c"] {
+                    let name = name.parse().expect("a name");
+                    assert_eq!(
+                        nodes.has_address(&name, ip),
+                        expected.contains(&name.as_str()),
+                        "{ip} {name}"
+                    );
+                }
+            }
+        };
+        let (one, two, six) = (Some("10.0.0.1/24"), Some("10.0.0.2/24"), Some("fd00::1/64"));
+        take(Some(node("b", one, six)), "b", [&["b"], &[], &["b"]]);
+        take(Some(node("c", one, None)), "c", [&["b", "c"], &[], &["b"]]);
+        take(Some(node("a", one, six)), "a", [&["a", "b", "c"], &[], &["a", "b"]]);
+        take(Some(node("b", two, six)), "b", [&["a", "c"], &["b"], &["a", "b"]]);
+        take(Some(node("b", two, six)), "b", [&["a", "c"], &["b"], &["a", "b"]]);
+        take(Some(node("a", None, None)), "a", [&["c"], &["b"], &["b"]]);
+        take(None, "c", [&[], &["b"], &["b"]]);
+        take(None, "b", [&[], &[], &[]]);
+    }
+}

@@ -34,7 +34,7 @@ impl Resident {
         Ok(Self { now: field("VmRSS:")?, anonymous: field("RssAnon:")?, peak: field("VmHWM:")? })
     }
 
-    /// Reads it once the allocator has given back what is free, as the daemon has it do when it rests.
+    /// Reads it once the allocator has given back what is free of this thread, as the daemon has it do when it rests.
     ///
     /// # Errors
     /// As [`Resident::read`].

@@ -1,7 +1,7 @@
 //! Texts in the order of their keys, kept next to each other in blocks.
 //!
 //! A file of thousands of small texts is put together with a copy for each block, and not for each text. A clone shares all blocks,
-//! and a change of one text copies one of them.
+//! and a change of one text copies its block, and now and then those beside it.
 
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
@@ -49,16 +49,16 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         let added = if place.is_ok() { text.len() } else { Block::weight_of_one(key, text) };
         let weight = block.weight() - old + added;
         let gone = place.map_or_else(|at| at..at, |at| at..at + 1);
-        if weight > LIMIT {
-            self.divide(&first, gone, key, text);
-        } else if gone.start == block.len() && self.is_last(&first) {
-            // What comes in order comes here, and more follows.
-            if let Some(block) = self.blocks.get_mut(&first) {
-                Arc::make_mut(block).push(key, text);
-            }
+        if weight > LIMIT && gone.is_empty() && (gone.start == 0 || gone.start == block.len()) {
+            self.put_beside(&first, key, text);
+        } else if weight > LIMIT {
+            let block = block.clone();
+            self.divide(&first, &block, gone, key, text);
         } else {
-            let other = block.spliced(gone, Some((key, text)));
-            self.swap(&first, other);
+            // What comes in order comes to the end of the last one, and more follows.
+            let room =
+                if gone.start == block.len() && self.is_last(&first) { Room::More } else { Room::Exact };
+            self.change(&first, |block| block.splice(gone, Some((key, text)), room));
             if text.len() < old {
                 self.settle(&first, &first);
             }
@@ -75,9 +75,9 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         let Ok(at) = block.find(key) else {
             return false;
         };
-        let (first, old, rest) = (first.clone(), block.text(at).len(), block.spliced(at..at + 1, None));
+        let (first, old) = (first.clone(), block.text(at).len());
         self.bytes -= old;
-        self.swap(&first, rest);
+        self.change(&first, |block| block.splice(at..at + 1, None, Room::Exact));
         self.settle(&first, &first);
         old > 0
     }
@@ -97,38 +97,44 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
         }
     }
 
-    /// Puts a block in the place of the one with this first key.
-    fn swap(&mut self, first: &str, block: Block) {
-        if !block.is_empty() && block.key(0) == first {
-            if let Some(kept) = self.blocks.get_mut(first) {
-                *kept = Arc::new(block);
-            }
-        } else {
-            self.blocks.remove(first);
-            self.keep(block);
+    /// Changes the block with this first key: in its place, if nobody else has it.
+    fn change(&mut self, first: &str, change: impl FnOnce(&mut Block)) {
+        let Some(block) = self.blocks.get_mut(first) else { return };
+        change(Arc::make_mut(block));
+        if block.is_empty() || block.key(0) != first {
+            let block = self.blocks.remove(first).filter(|block| !block.is_empty());
+            self.blocks.extend(block.map(|block| (Arc::from(block.key(0)), block)));
         }
+    }
+
+    /// Puts a text before or behind a block that has no room for it, and that may be one large text: it stays what it is.
+    fn put_beside(&mut self, first: &str, key: &str, text: &str) {
+        if let Some(block) = self.blocks.get_mut(first).and_then(Arc::get_mut) {
+            block.shrink();
+        }
+        self.keep(Block::one(key, text));
+        self.settle(first.min(key), first.max(key));
     }
 
     /// Puts a text into a block that has no room for it: what comes before its place becomes another block. So one that is filled in
     /// order stays full.
-    fn divide(&mut self, first: &str, gone: Range<usize>, key: &str, text: &str) {
-        let Some(block) = self.blocks.remove(first) else {
-            return;
-        };
-        let (left, right) = (block.part(0..gone.start), block.part(gone.end..block.len()));
+    fn divide(&mut self, first: &str, block: &Arc<Block>, gone: Range<usize>, key: &str, text: &str) {
+        let (left, right) = (0..gone.start, gone.end..block.len());
         let room = LIMIT.saturating_sub(Block::weight_of_one(key, text));
         let one = Some((key, text));
-        let parts = if right.weight() <= room {
-            [left, Block::default(), right.spliced(0..0, one)]
+        self.blocks.remove(first);
+        let (mut left, mut right) = (block.part(left), block.part(right));
+        if right.weight() <= room {
+            right.splice(0..0, one, Room::Exact);
         } else if left.weight() <= room {
-            [left.spliced(left.len()..left.len(), one), Block::default(), right]
+            left.splice(left.len()..left.len(), one, Room::Exact);
         } else {
-            [left, Block::one(key, text), right]
-        };
-        let last = parts.iter().rfind(|part| !part.is_empty()).map_or(key, |part| part.key(0));
-        let last: Arc<str> = last.into();
-        parts.into_iter().for_each(|part| self.keep(part));
-        self.settle(first.min(key), &last);
+            self.keep(Block::one(key, text));
+        }
+        self.keep(left);
+        self.keep(right);
+        let last = self.blocks.get_prev(block.last_key().max(key)).map(|(last, _)| last.clone());
+        self.settle(first.min(key), last.as_deref().unwrap_or(key));
     }
 
     /// Joins the blocks whose first keys are the first from `low` and the first from `high` with those before and after them,
@@ -157,6 +163,15 @@ impl<const LIMIT: usize> Blocks<LIMIT> {
     const JOINED: usize = LIMIT / 4 * 3;
 }
 
+/// What a text that grows is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// What it needs.
+    Exact,
+    /// That, and some for what follows.
+    More,
+}
+
 /// Some keys and their texts in order. A clone takes no more memory than it needs.
 #[derive(Debug, Clone, Default)]
 struct Block {
@@ -165,7 +180,7 @@ struct Block {
     texts: String,
 }
 
-/// Where a key and its text begin, each among those of its block. They fit, for only the last may go beyond the limit of a block.
+/// Where a key and its text begin, each among those of its block. They fit: a block that is larger than its limit has one text.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     key: u16,
@@ -176,6 +191,7 @@ impl Start {
     const MAX: usize = u16::MAX as usize;
 
     fn new(key: usize, text: usize) -> Self {
+        debug_assert!(key.max(text) <= Self::MAX, "{key} {text}");
         Self { key: key as u16, text: text as u16 }
     }
 
@@ -235,27 +251,34 @@ impl Block {
         Err(low)
     }
 
-    /// Adds a key and its text behind all others, with room for more.
-    fn push(&mut self, key: &str, text: &str) {
-        self.starts.push(Start::new(self.keys.len(), self.texts.len()));
-        self.keys.push_str(key);
-        self.texts.push_str(text);
+    /// The last key.
+    fn last_key(&self) -> &str {
+        self.len().checked_sub(1).map_or("", |last| self.key(last))
     }
 
-    /// The same with another key and text, or nothing, in the place of some.
-    fn spliced(&self, gone: Range<usize>, one: Option<(&str, &str)>) -> Self {
+    /// Puts another key and text, or nothing, in the place of some.
+    fn splice(&mut self, gone: Range<usize>, one: Option<(&str, &str)>, room: Room) {
         let ((key_start, text_start), (key_end, text_end)) = (self.start(gone.start), self.start(gone.end));
         let (key, text) = one.unwrap_or_default();
-        let mut starts = Vec::with_capacity(self.len() - gone.len() + usize::from(one.is_some()));
-        starts.extend_from_slice(&self.starts[..gone.start]);
-        starts.extend(one.map(|_| Start::new(key_start, text_start)));
-        let (from, to) = ((key_end, text_end), (key_start + key.len(), text_start + text.len()));
-        starts.extend(self.starts[gone.end..].iter().map(|start| start.moved(from, to)));
-        Self {
-            starts,
-            keys: [&self.keys[..key_start], key, &self.keys[key_end..]].concat(),
-            texts: [&self.texts[..text_start], text, &self.texts[text_end..]].concat(),
+        if room == Room::Exact {
+            self.keys.reserve_exact(key.len().saturating_sub(key_end - key_start));
+            self.texts.reserve_exact(text.len().saturating_sub(text_end - text_start));
+            self.starts.reserve_exact(usize::from(one.is_some()).saturating_sub(gone.len()));
         }
+        let (from, to) = ((key_end, text_end), (key_start + key.len(), text_start + text.len()));
+        self.keys.replace_range(key_start..key_end, key);
+        self.texts.replace_range(text_start..text_end, text);
+        for start in &mut self.starts[gone.end..] {
+            *start = start.moved(from, to);
+        }
+        self.starts.splice(gone, one.map(|_| Start::new(key_start, text_start)));
+    }
+
+    /// Gives back what it has room for.
+    fn shrink(&mut self) {
+        self.starts.shrink_to_fit();
+        self.keys.shrink_to_fit();
+        self.texts.shrink_to_fit();
     }
 
     fn part(&self, range: Range<usize>) -> Self {
@@ -325,13 +348,22 @@ mod tests {
         rooms.sum()
     }
 
-    fn filled(numbers: impl Iterator<Item = u32>) -> Blocks {
-        let mut blocks = Blocks::default();
+    /// Compares the blocks with a map that had the same history.
+    fn compare<const LIMIT: usize>(blocks: &Blocks<LIMIT>, model: &Model) {
+        let rows = rows(blocks);
+        assert!(rows.iter().map(|(key, text)| (key, text)).eq(model), "{rows:?} {model:?}");
+    }
+
+    fn filled(numbers: impl Iterator<Item = u32>) -> (Blocks, Model) {
+        let (mut blocks, mut model) = (Blocks::default(), Model::new());
         for number in numbers {
-            blocks.put(&format!("{number:06}").into(), &format!("the text of {number}\n").repeat(10));
+            let (key, text) =
+                (Arc::from(format!("{number:06}")), format!("the text of {number}\n").repeat(10));
+            blocks.put(&key, &text);
+            model.insert(key, text);
         }
-        rows(&blocks);
-        blocks
+        compare(&blocks, &model);
+        (blocks, model)
     }
 
     /// Plays a history of texts that are put and keys that are taken out, beside a map that does the same.
@@ -352,7 +384,7 @@ mod tests {
                     blocks.remove(&key)
                 }
             };
-            assert!(rows(&blocks).iter().map(|(key, text)| (key, text)).eq(&model), "{blocks:?} {model:?}");
+            compare(&blocks, &model);
             assert_eq!(changed, before != read(&blocks));
             assert_eq!(read(&kept), before, "a clone stays as it was");
         }
@@ -376,7 +408,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_order_fills_the_blocks() {
-        for blocks in [filled(0..5_000), filled((0..5_000).rev())] {
+        for (blocks, _) in [filled(0..5_000), filled((0..5_000).rev())] {
             let weight: usize = blocks.blocks.values().map(|block| block.weight()).sum();
             let most = weight.div_ceil(BLOCK_BYTES / 10 * 9);
             assert!(blocks.blocks.len() <= most, "{} blocks, and not {most}", blocks.blocks.len());
@@ -386,35 +418,55 @@ mod tests {
 
     #[test]
     fn blocks_that_changed_take_little_more_than_what_is_in_them() {
-        let mut blocks = filled(0..5_000);
-        for number in 0..5_000 {
-            let (kept, key): (_, Arc<str>) = (blocks.clone(), format!("{:06}", number * 7 % 5_000).into());
-            match number % 3 {
-                0 => blocks.remove(&key),
-                1 => blocks.put(&key, &"longer than it was ".repeat(12)),
-                _ => blocks.put(&format!("{key}x").into(), &"another ".repeat(20)),
-            };
-            assert_ne!(blocks.bytes(), kept.bytes());
+        for shared in [true, false] {
+            let (mut blocks, mut model) = filled(0..5_000);
+            for number in 0..5_000 {
+                let kept = shared.then(|| blocks.clone());
+                let (before, key) = (blocks.bytes(), Arc::from(format!("{:06}", number * 7 % 5_000)));
+                let (key, text) = match number % 3 {
+                    0 => (key, None),
+                    1 => (key, Some("longer than it was ".repeat(12))),
+                    _ => (format!("{key}x").into(), Some("another ".repeat(20))),
+                };
+                match text {
+                    None => {
+                        blocks.remove(&key);
+                        model.remove(&key);
+                    }
+                    Some(text) => {
+                        blocks.put(&key, &text);
+                        model.insert(key, text);
+                    }
+                }
+                assert_ne!(blocks.bytes(), before);
+                assert!(kept.is_none_or(|kept| kept.bytes() == before));
+            }
+            compare(&blocks, &model);
+            assert!(room(&blocks) < blocks.bytes() / 20, "{} of {}", room(&blocks), blocks.bytes());
         }
-        rows(&blocks);
-        assert!(room(&blocks) < blocks.bytes() / 50, "{} of {}", room(&blocks), blocks.bytes());
     }
 
     #[test]
     fn a_change_of_one_text_leaves_all_other_blocks_shared() {
         for size in [200, 2_000, 20_000] {
-            let before = filled((0..size).map(|number| number * 2));
+            let (before, model) = filled((0..size).map(|number| number * 2));
             for number in [0, 1, size, size + 1, size * 2 - 2, size * 2] {
                 let key: Arc<str> = format!("{number:06}").into();
                 for text in
                     [Some(""), Some("short"), Some("longer than it was"), Some(&*"long".repeat(5_000)), None]
                 {
-                    let mut after = before.clone();
+                    let (mut after, mut model) = (before.clone(), model.clone());
                     match text {
-                        Some(text) => after.put(&key, text),
-                        None => after.remove(&key),
-                    };
-                    rows(&after);
+                        Some(text) => {
+                            after.put(&key, text);
+                            model.insert(key.clone(), text.to_owned());
+                        }
+                        None => {
+                            after.remove(&key);
+                            model.remove(&key);
+                        }
+                    }
+                    compare(&after, &model);
                     let copied = before.blocks.len() - shared(&before, &after);
                     assert!(copied <= 3, "{copied} of {} blocks: {key} {text:?}", before.blocks.len());
                 }
@@ -449,6 +501,42 @@ mod tests {
             assert_eq!((told, &*read(&blocks)), (changed, expected), "{key} {:?}", text.map(str::len));
         }
         assert!(blocks.blocks.is_empty());
+    }
+
+    #[test]
+    fn what_is_put_beside_a_large_text_leaves_it_shared() {
+        let mut before: Blocks = Blocks::default();
+        before.put(&"m".into(), &"x".repeat(10 * BLOCK_BYTES));
+        for key in ["a", "z"] {
+            let mut after = before.clone();
+            for text in ["short", "shorter", ""] {
+                after.put(&key.into(), text);
+                assert_eq!((shared(&before, &after), rows(&after).len()), (1, 2), "{key} {text}");
+            }
+            after.remove(key);
+            assert_eq!((shared(&before, &after), rows(&after).len()), (1, 1), "{key}");
+        }
+    }
+
+    #[test]
+    fn texts_and_keys_of_any_length_stand_between_others() {
+        for length in [Start::MAX - 1, Start::MAX, Start::MAX + 1, 5 << 20] {
+            let large = "x".repeat(length);
+            for (key, text) in [("m".to_owned(), large.clone()), (format!("m{large}"), "text".to_owned())] {
+                let (mut blocks, mut model) = (Blocks::<BLOCK_BYTES>::default(), Model::new());
+                let steps = [("a", "1"), ("z", "2"), (&*key, &*text), ("l", "3"), ("n", "4"), (&*key, "5")];
+                for (key, text) in steps {
+                    blocks.put(&key.into(), text);
+                    model.insert(key.into(), text.to_owned());
+                    assert!(rows(&blocks).iter().map(|(key, text)| (key, text)).eq(&model), "{length}");
+                }
+                for key in ["l", &*key, "a", "z", "n"] {
+                    blocks.remove(key);
+                    model.remove(key);
+                    assert!(rows(&blocks).iter().map(|(key, text)| (key, text)).eq(&model), "{length}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -88,6 +88,9 @@ impl Piece {
     }
 }
 
+/// The most bytes that an empty sink keeps for the next text.
+const KEPT: usize = 64 << 10;
+
 /// The output of one rendering.
 #[derive(Debug, Default)]
 pub(super) struct Sink {
@@ -113,9 +116,10 @@ impl Sink {
         self.text.push_str(text);
     }
 
-    /// Empties the sink, which keeps its memory.
+    /// Empties the sink, which keeps its memory unless that is much.
     pub(super) fn clear(&mut self) {
         self.text.clear();
+        self.text.shrink_to(KEPT);
         self.pieces.clear();
         self.written = 0;
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Resource`] is a TOML file with a Handlebars source, checked whole when it is loaded ([`load`],
 //! [`built_in`]). A [`Renderer`] turns snapshots into [`RenderedFile`]s and keeps all text that cannot have
-//! changed: the items of a collection are rendered one by one, and a file is a rope over their texts.
+//! changed: the items of a collection are rendered one by one, and a file is a rope over blocks of their texts.
 //!
 //! Nothing reaches a BIRD file but typed values and single words: every `{{expression}}` passes a guard, and
 //! whatever goes round the guard is refused when the template is loaded. `docs/templates.md` is the

@@ -48,7 +48,7 @@ pub struct Stats {
     pub fragments_shared: usize,
     /// Templates of files that were rendered.
     pub templates_rendered: usize,
-    /// The bytes of text that both gave. All other text of the files is shared with the rendering before.
+    /// The bytes of text that both gave. Other text of the files is as it was in the rendering before.
     pub bytes_rendered: usize,
 }
 
@@ -216,6 +216,8 @@ impl File {
                 };
                 let at = At { revision: snapshot.revision, view: &snapshot.view };
                 let update = slot.update(&resource.program, fragment, at, collection, dirty, sink);
+                // The text of the last item may have a password.
+                sink.clear();
                 let update = update.map_err(|error| {
                     let item = format!("{} {}", fragment.collection.name(), error.key);
                     resource.error(&error.error, Some(item))

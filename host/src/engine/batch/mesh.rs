@@ -46,11 +46,14 @@ impl Engine {
     pub(super) fn settle_mesh(&mut self, dirty: &Dirty, writer: &mut Writer, rest: &Rest) {
         let named = self.effective.mesh_password.as_ref().is_some_and(|at| dirty.secrets.contains(&at.name));
         if rest.all_mesh || named || dirty.configuration {
-            let mesh = self.mesh_now();
+            let mut mesh = self.mesh_now();
             // What is the same stays shared with the sessions that there are.
-            if self.mesh != mesh {
-                self.mesh = mesh;
+            for (new, old) in mesh.iter_mut().flatten().zip(self.mesh.iter().flatten()) {
+                if new == old {
+                    new.clone_from(old);
+                }
             }
+            self.mesh = mesh;
         }
         let mut addresses = rest.mesh.clone();
         if rest.all_mesh || named {

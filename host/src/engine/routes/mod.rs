@@ -12,12 +12,13 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 use std::net::IpAddr;
-
-use rustc_hash::FxHashSet;
 
 use super::Work;
 use super::config::Effective;
+use super::hash::AddressHasher;
 use super::model::RouteOrigin;
 use crate::resources::{EndpointSlice, Service};
 use crate::types::{Name, Prefix};
@@ -46,6 +47,9 @@ pub(crate) struct SliceFacts {
     pub(crate) ready_here: bool,
 }
 
+/// Prefixes, which have addresses in them.
+type Prefixes = HashSet<Prefix, BuildHasherDefault<AddressHasher>>;
+
 /// All Services, their slices, and the routes that come of them.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
@@ -53,8 +57,8 @@ pub(super) struct Routes {
     owners: SliceOwners,
     claims: Claims,
     /// What the configuration originates. Its text stays where a Service claims the same.
-    ranges: FxHashSet<Prefix>,
-    rejects: FxHashSet<Prefix>,
+    ranges: Prefixes,
+    rejects: Prefixes,
 }
 
 impl Routes {
@@ -158,9 +162,9 @@ impl Routes {
         let ranges = List::ALL.into_iter().flat_map(|list| {
             list.prefixes(config).iter().filter(move |cidr| list.is_range(cidr, config).is_ok())
         });
-        let cidrs: FxHashSet<Prefix> = ranges.cloned().collect();
+        let cidrs: Prefixes = ranges.cloned().collect();
         rejects.extend(self.rejects.symmetric_difference(&cidrs).cloned());
-        let routes = if advertising == Advertising::Excluded { FxHashSet::default() } else { cidrs.clone() };
+        let routes = if advertising == Advertising::Excluded { Prefixes::default() } else { cidrs.clone() };
         changed.prefixes(self.ranges.symmetric_difference(&routes).cloned());
         (self.ranges, self.rejects) = (routes, cidrs);
     }

@@ -1,6 +1,7 @@
 //! The slices of a Service as they are kept, and which Service a slice belongs to.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
@@ -62,9 +63,26 @@ const V6: u8 = 1 << 2;
 const READY: u8 = 1 << 3;
 const READY_HERE: u8 = 1 << 4;
 
-/// The slices of a Service by name. Each is a byte of bits, the length of what is kept of the name, and that.
+/// The slices of a Service, by name.
+#[derive(Debug)]
+pub(super) enum Slices {
+    Few(Few),
+    /// More than are packed: to find one, all that are packed are looked at.
+    Many(Box<BTreeMap<Name, Slice>>),
+}
+
+impl Default for Slices {
+    fn default() -> Self {
+        Self::Few(Few::default())
+    }
+}
+
+/// The most bytes that slices are packed into: some hundreds of the usual names.
+const MOST_PACKED: usize = 4 << 10;
+
+/// A few slices by name. Each is a byte of bits, the length of what is kept of the name, and that.
 #[derive(Debug, Default)]
-pub(super) struct Slices(Box<[u8]>);
+pub(super) struct Few(Box<[u8]>);
 
 /// The name of a slice as it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,30 +130,81 @@ impl Packed<'_> {
 impl Slices {
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        match self {
+            Self::Few(few) => few.0.is_empty(),
+            Self::Many(many) => many.is_empty(),
+        }
     }
 
     /// The slices, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slice> {
-        self.packed().map(|packed| packed.slice)
+        let (few, many) = self.either();
+        let few = few.into_iter().flat_map(Few::packed).map(|packed| packed.slice);
+        few.chain(many.into_iter().flat_map(BTreeMap::values).copied())
     }
 
     /// The slices with their names, by name.
     pub(super) fn named(&self, service: &Name) -> impl Iterator<Item = (String, Slice)> {
+        let (few, many) = self.either();
+        let few = few.into_iter().flat_map(|few| few.named(service));
+        few.chain(many.into_iter().flatten().map(|(name, slice)| (name.to_string(), *slice)))
+    }
+
+    fn either(&self) -> (Option<&Few>, Option<&BTreeMap<Name, Slice>>) {
+        match self {
+            Self::Few(few) => (Some(few), None),
+            Self::Many(many) => (None, Some(many)),
+        }
+    }
+
+    /// Whether a slice of this name is among them.
+    fn contains(&self, service: &Name, name: &Name) -> bool {
+        match self {
+            Self::Few(few) => few.contains(service, name),
+            Self::Many(many) => many.contains_key(name),
+        }
+    }
+
+    /// Puts a slice in, or in place of that of the same name; whether anything is another now.
+    pub(super) fn set(&mut self, service: &Name, name: &Name, slice: Slice) -> bool {
+        match self {
+            Self::Many(many) => many.insert(name.clone(), slice) != Some(slice),
+            Self::Few(few) => {
+                let changed = few.set(service, name, slice);
+                if few.0.len() > MOST_PACKED {
+                    // Names of slices are names.
+                    let named =
+                        few.named(service).filter_map(|(name, slice)| Some((name.parse().ok()?, slice)));
+                    *self = Self::Many(Box::new(named.collect()));
+                }
+                changed
+            }
+        }
+    }
+
+    /// Takes the slice of this name out.
+    pub(super) fn remove(&mut self, service: &Name, name: &Name) {
+        match self {
+            Self::Few(few) => few.remove(service, name),
+            Self::Many(many) => drop(many.remove(name)),
+        }
+    }
+}
+
+impl Few {
+    fn named(&self, service: &Name) -> impl Iterator<Item = (String, Slice)> {
         self.packed().map(|packed| {
             let name: Vec<u8> = packed.name.bytes(service).collect();
             (String::from_utf8_lossy(&name).into_owned(), packed.slice)
         })
     }
 
-    /// Whether a slice of this name is among them.
     fn contains(&self, service: &Name, name: &Name) -> bool {
         let name = ShortName::new(service, name);
         self.find(name).is_some()
     }
 
-    /// Puts a slice in, or in place of that of the same name; whether anything is another now.
-    pub(super) fn set(&mut self, service: &Name, name: &Name, slice: Slice) -> bool {
+    fn set(&mut self, service: &Name, name: &Name, slice: Slice) -> bool {
         let name = ShortName::new(service, name);
         let head = slice.bits() | if name.after_service { NAMED_AFTER_SERVICE } else { 0 };
         let known = self.find(name).map(|packed| (packed.at, packed.slice));
@@ -154,8 +223,7 @@ impl Slices {
         true
     }
 
-    /// Takes the slice of this name out.
-    pub(super) fn remove(&mut self, service: &Name, name: &Name) {
+    fn remove(&mut self, service: &Name, name: &Name) {
         let name = ShortName::new(service, name);
         let known = self.find(name).map(|packed| packed.at..packed.end());
         if let Some(range) = known {

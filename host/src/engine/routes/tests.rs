@@ -468,7 +468,7 @@ fn an_address_can_be_that_of_very_many_services() {
 
 #[test]
 fn a_service_can_have_very_many_slices() {
-    const COUNT: usize = 1_000;
+    const COUNT: usize = 50_000;
     let name: Name = value("s");
     let key = (value::<Name>("a"), name.clone());
     let slice = |n: usize| (key.0.clone(), value::<Name>(&format!("s-{:05}", n * 7 % COUNT)));

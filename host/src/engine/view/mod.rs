@@ -72,7 +72,8 @@ impl View {
         view
     }
 
-    /// The view of a later revision, at which one key was set or removed.
+    /// The view of a later revision, at which one key was set or removed: none of those of a
+    /// node's facts or of the lists of prefixes, which are not stored.
     pub fn with(&self, revision: u64, key: &str, value: Option<&str>) -> Self {
         let (mut view, mut writer) = (self.clone(), ViewWriter::new(revision));
         writer.put(&mut view, key, value);

@@ -94,6 +94,7 @@ impl ViewWriter {
     }
 
     fn remove(&mut self, view: &mut View, key: &str) -> bool {
+        debug_assert!(view.made_at(key).is_none(), "{key} is not stored");
         let removed = view.rows.remove(key).is_some();
         if removed {
             view.secrets.remove(key);
@@ -104,6 +105,7 @@ impl ViewWriter {
     }
 
     fn write(&mut self, view: &mut View, key: &str, value: &str, secret: Option<SecretText>) -> bool {
+        debug_assert!(view.made_at(key).is_none(), "{key} is not stored");
         let old = view.rows.get(key);
         if old.is_some_and(|old| old.value() == value && view.secrets.get(key) == secret.as_ref()) {
             return false;

@@ -263,23 +263,27 @@ impl Selection {
 
 /// A session with changed fields.
 fn changed(old: &Peer, change: &Change, family: Family, cluster: &Cluster) -> Peer {
-    let mut peer = old.clone();
-    peer.passive = change.passive.unwrap_or(peer.passive);
-    peer.next_hop = change.next_hop.unwrap_or(peer.next_hop);
-    peer.port = change.port.or(peer.port);
-    peer.restart_time = change.restart_time.or(peer.restart_time);
-    peer.keepalive_time = change.keepalive_time.or(peer.keepalive_time);
-    peer.ttl_security = change.ttl_security.unwrap_or(peer.ttl_security);
+    let mut terms = (*old.terms).clone();
+    terms.next_hop = change.next_hop.unwrap_or(terms.next_hop);
+    terms.restart_time = change.restart_time.or(terms.restart_time);
+    terms.keepalive_time = change.keepalive_time.or(terms.keepalive_time);
+    terms.ttl_security = change.ttl_security.unwrap_or(terms.ttl_security);
     if let Some(filters) = &change.filters {
-        (peer.import, peer.export) = cluster.filters.calls(filters, family);
-        peer.filters = filters.clone();
+        (terms.import, terms.export) = cluster.filters.calls(filters, family);
+        terms.filters = filters.clone();
     }
     if let Some(id) = change.remote_cluster_id.chosen() {
-        peer.remote_cluster_id = id;
+        terms.remote_cluster_id = id;
         let own = cluster.own(family).and_then(|own| own.cluster_id);
-        peer.rr_cluster_id = client_of(own, peer.same_as, id);
+        terms.rr_cluster_id = client_of(own, old.same_as, id);
     }
-    peer
+    Peer {
+        port: change.port.or(old.port),
+        passive: change.passive.unwrap_or(old.passive),
+        // What is the same stays shared.
+        terms: if terms == *old.terms { old.terms.clone() } else { terms.into() },
+        ..old.clone()
+    }
 }
 
 /// The session of an addition, if this node and the other have an address of the family.
