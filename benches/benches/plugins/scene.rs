@@ -121,7 +121,7 @@ impl Scene {
                 };
                 service.facts = annotation.map(|(name, value)| {
                     let annotations =
-                        Labels::from([(format!("bgp.tailorbird.io/{name}").into(), value.into())]);
+                        Labels::from_iter([(format!("bgp.tailorbird.io/{name}").into(), value.into())]);
                     Box::new(ServiceFacts { annotations, ..ServiceFacts::default() })
                 });
             }

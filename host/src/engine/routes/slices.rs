@@ -68,7 +68,7 @@ const READY_HERE: u8 = 1 << 4;
 pub(super) enum Slices {
     Few(Few),
     /// More than are packed: to find one, all that are packed are looked at.
-    Many(Box<BTreeMap<Name, Slice>>),
+    Many(BTreeMap<Name, Slice>),
 }
 
 impl Default for Slices {
@@ -175,7 +175,7 @@ impl Slices {
                     // Names of slices are names.
                     let named =
                         few.named(service).filter_map(|(name, slice)| Some((name.parse().ok()?, slice)));
-                    *self = Self::Many(Box::new(named.collect()));
+                    *self = Self::Many(named.collect());
                 }
                 changed
             }
