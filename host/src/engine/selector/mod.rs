@@ -18,7 +18,7 @@ pub const MAX_TEXT: usize = 64 * 1024;
 /// ```
 /// use tailorbird::engine::selector::Selector;
 /// let selector = Selector::parse("role == 'spine' && !has(retired)").expect("valid");
-/// assert!(selector.matches(&[("role".into(), "spine".into())].into()));
+/// assert!(selector.matches(&[("role".into(), "spine".into())].into_iter().collect()));
 /// assert_eq!(selector.mentions().collect::<Vec<_>>(), ["retired", "role"]);
 /// ```
 #[derive(Debug, Clone)]
