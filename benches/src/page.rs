@@ -164,7 +164,7 @@ pub fn write(results: &Results, machine: &Machine, page: &Path) -> Result<()> {
     }
 
     if !results.memory.is_empty() {
-        text.push_str("## Memory\n\nWhat the engine holds, and what the first rendering adds: the texts, kept for the next one. Each size is a process of its own.\n\n");
+        text.push_str("## Memory\n\nWhat is resident once the allocator has given back what is free, as the daemon has it do when it rests: what the engine adds, and then the first rendering, whose texts are kept for the next one. Pages of the program that ran for it count too, a MiB or two at any size. Each size is a process of its own.\n\n");
         let bytes = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
         let engine = of(&results.memory, "engine");
         let lines: Vec<Line> = vec![
