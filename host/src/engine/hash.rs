@@ -1,12 +1,21 @@
 //! Maps whose keys are or hold addresses.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::net::IpAddr;
 
 use rustc_hash::FxHasher;
 
 /// A map for keys with addresses in them, and for any other key.
 pub(super) type AddressMap<K, V> = HashMap<K, V, BuildHasherDefault<AddressHasher>>;
+
+/// A set of such keys.
+pub(super) type AddressSet<T> = HashSet<T, BuildHasherDefault<AddressHasher>>;
+
+/// The hash of an address, for tables whose keys are kept elsewhere.
+pub(super) fn hash_of(ip: IpAddr) -> u64 {
+    BuildHasherDefault::<AddressHasher>::default().hash_one(ip)
+}
 
 /// FxHasher, save for IPv6 addresses.
 ///

@@ -223,7 +223,7 @@ impl Engine {
 
     /// All that originate the route to a prefix.
     pub(crate) fn route_origins(&self, prefix: &Prefix) -> impl Iterator<Item = RouteOrigin> {
-        self.routes.origins(&prefix.clone().into())
+        self.routes.origins(prefix)
     }
 
     /// The BlockAffinities that make the block with this text this node's; none when its pod CIDRs do.

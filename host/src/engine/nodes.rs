@@ -1,7 +1,6 @@
 //! The nodes of the cluster: two sources merged into one node, and what is known of each.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, BuildHasherDefault};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use hashbrown::HashTable;
 use imbl::OrdMap;
 use rustc_hash::FxHashMap;
 
-use super::hash::AddressHasher;
+use super::hash::hash_of;
 use crate::resources::{CalicoNode, KubeNode, Labels, NodeBgp, node_key};
 use crate::types::{AsNumber, ClusterId, Family, InterfaceAddress, KeyPattern, Name, Pool, Prefix};
 
@@ -141,6 +140,21 @@ impl Node {
     /// Whether everything that a peering with the node depends on is the same, labels aside.
     fn same_facts(&self, other: &Node) -> bool {
         self.bgp == other.bgp
+    }
+}
+
+#[cfg(test)]
+impl Node {
+    /// A node of which no more is said.
+    pub(super) fn of(name: &Name, bgp: NodeBgp) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.clone(),
+            labels: Arc::default(),
+            bgp,
+            pod_cidrs: Vec::new(),
+            annotations: Labels::new(),
+            unschedulable: false,
+        })
     }
 }
 
@@ -283,10 +297,6 @@ impl ByAddress {
     }
 }
 
-fn hash_of(ip: IpAddr) -> u64 {
-    BuildHasherDefault::<AddressHasher>::default().hash_one(ip)
-}
-
 /// The labels, each text kept once for all nodes.
 fn pooled(labels: Labels, texts: &mut Pool) -> Labels {
     let mut pairs = labels.into_tuple_vec();
@@ -343,14 +353,8 @@ mod tests {
 
     fn node(name: &str, v4: Option<&str>, v6: Option<&str>) -> Arc<Node> {
         let address = |text: Option<&str>| text.map(|text| text.parse().expect("an address"));
-        Arc::new(Node {
-            name: name.parse().expect("a name"),
-            labels: Arc::default(),
-            bgp: NodeBgp { ipv4: address(v4), ipv6: address(v6), ..NodeBgp::default() },
-            pod_cidrs: Vec::new(),
-            annotations: Labels::new(),
-            unschedulable: false,
-        })
+        let bgp = NodeBgp { ipv4: address(v4), ipv6: address(v6), ..NodeBgp::default() };
+        Node::of(&name.parse().expect("a name"), bgp)
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Pools, blocks and the routes of Services.
 
+use std::sync::Arc;
+
 use super::{Dirty, Rest};
 use crate::engine::model::{Block, CollectionId, Item, Route, RouteOrigin};
 use crate::engine::routes::{Changed, KeptService, ServiceKey};
@@ -71,15 +73,14 @@ impl Engine {
         for key in &services {
             self.routes.refresh_service(key, config, advertising, &mut changed, &mut self.work);
         }
-        for route in order::filling(changed.into_destinations()) {
-            let origin = self.routes.origins(&route).next();
-            let (snapshot, prefix) = (&mut self.snapshot, route.prefix());
-            place_route(snapshot, writer, prefix, origin, CollectionId::Routes, PrefixList::Routes);
+        for (key, prefix) in order::filling(changed.into_routes()) {
+            let origin = self.routes.origins(&prefix).next();
+            place_route(&mut self.snapshot, writer, &prefix, key, origin, PrefixList::Routes);
         }
         for prefix in &rejects {
             let origin = self.routes.reject(prefix);
-            let snapshot = &mut self.snapshot;
-            place_route(snapshot, writer, prefix, origin, CollectionId::Rejects, PrefixList::Rejects);
+            let key = prefix.key().into();
+            place_route(&mut self.snapshot, writer, prefix, key, origin, PrefixList::Rejects);
         }
     }
 }
@@ -108,11 +109,15 @@ fn place_route(
     snapshot: &mut Snapshot,
     writer: &mut Writer,
     prefix: &Prefix,
+    key: Arc<str>,
     origin: Option<RouteOrigin>,
-    id: CollectionId,
     list: PrefixList,
 ) {
-    let (family, key) = (prefix.family(), prefix.key().into());
+    let family = prefix.family();
+    let id = match list {
+        PrefixList::Routes => CollectionId::Routes,
+        PrefixList::Rejects => CollectionId::Rejects,
+    };
     writer.view.set_prefix(&mut snapshot.view, list, family, &key, origin.is_some());
     let item = origin.map(|origin| Item::Route(Route { prefix: prefix.clone(), origin }));
     writer.put(&mut snapshot.models, family, id, key, item);

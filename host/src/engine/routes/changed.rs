@@ -1,41 +1,9 @@
 //! The routes that a batch can have changed.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::types::Prefix;
-
-/// What a route leads to. It is known by its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::engine) struct Destination {
-    prefix: Prefix,
-    /// The text is the one spelling of an address. Services originate routes to such alone.
-    is_address: bool,
-}
-
-impl Destination {
-    /// The prefix.
-    pub(in crate::engine) fn prefix(&self) -> &Prefix {
-        &self.prefix
-    }
-
-    /// The address that it is the route of, if a Service can originate it.
-    pub(super) fn address(&self) -> Option<IpAddr> {
-        self.is_address.then(|| self.prefix.net().addr())
-    }
-}
-
-impl From<IpAddr> for Destination {
-    fn from(ip: IpAddr) -> Self {
-        Self { prefix: Prefix::host(ip), is_address: true }
-    }
-}
-
-impl From<Prefix> for Destination {
-    fn from(prefix: Prefix) -> Self {
-        let is_address = prefix.is_host() && prefix == prefix.canonical();
-        Self { prefix, is_address }
-    }
-}
 
 /// Routes that may differ.
 #[derive(Debug, Default)]
@@ -55,15 +23,14 @@ impl Changed {
         self.addresses.push(ip);
     }
 
-    /// The routes by their text, each once.
-    pub(in crate::engine) fn into_destinations(mut self) -> Vec<Destination> {
+    /// The routes with their [keys](Prefix::key), by key, each once.
+    pub(in crate::engine) fn into_routes(mut self) -> Vec<(Arc<str>, Prefix)> {
         // Very many Services can have the same address.
         self.addresses.sort_unstable();
         self.addresses.dedup();
-        let prefixes = self.prefixes.into_iter().map(Destination::from);
-        let mut all: Vec<Destination> =
-            prefixes.chain(self.addresses.into_iter().map(Destination::from)).collect();
-        all.sort_by_cached_key(|destination| destination.prefix.key());
+        let all = self.prefixes.into_iter().chain(self.addresses.into_iter().map(Prefix::host));
+        let mut all: Vec<(Arc<str>, Prefix)> = all.map(|prefix| (prefix.key().into(), prefix)).collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         all.dedup();
         all
     }

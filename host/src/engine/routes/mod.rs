@@ -12,13 +12,11 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
 use std::net::IpAddr;
 
 use super::Work;
 use super::config::Effective;
-use super::hash::AddressHasher;
+use super::hash::AddressSet;
 use super::model::RouteOrigin;
 use crate::resources::{EndpointSlice, Service};
 use crate::types::{Name, Prefix};
@@ -27,7 +25,7 @@ use claims::{Claims, Difference, differences};
 use slices::{Slice, SliceKey, SliceOwners};
 use store::{Entry, ServiceId, Store};
 
-pub(super) use changed::{Changed, Destination};
+pub(super) use changed::Changed;
 pub(super) use rules::Advertising;
 pub(crate) use rules::{Advertised, List, NoRange, NotAdvertised, Role};
 pub(crate) use service::KeptService;
@@ -47,9 +45,6 @@ pub(crate) struct SliceFacts {
     pub(crate) ready_here: bool,
 }
 
-/// Prefixes, which have addresses in them.
-type Prefixes = HashSet<Prefix, BuildHasherDefault<AddressHasher>>;
-
 /// All Services, their slices, and the routes that come of them.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
@@ -57,8 +52,8 @@ pub(super) struct Routes {
     owners: SliceOwners,
     claims: Claims,
     /// What the configuration originates. Its text stays where a Service claims the same.
-    ranges: Prefixes,
-    rejects: Prefixes,
+    ranges: AddressSet<Prefix>,
+    rejects: AddressSet<Prefix>,
 }
 
 impl Routes {
@@ -162,9 +157,9 @@ impl Routes {
         let ranges = List::ALL.into_iter().flat_map(|list| {
             list.prefixes(config).iter().filter(move |cidr| list.is_range(cidr, config).is_ok())
         });
-        let cidrs: Prefixes = ranges.cloned().collect();
+        let cidrs: AddressSet<Prefix> = ranges.cloned().collect();
         rejects.extend(self.rejects.symmetric_difference(&cidrs).cloned());
-        let routes = if advertising == Advertising::Excluded { Prefixes::default() } else { cidrs.clone() };
+        let routes = if advertising == Advertising::Excluded { AddressSet::default() } else { cidrs.clone() };
         changed.prefixes(self.ranges.symmetric_difference(&routes).cloned());
         (self.ranges, self.rejects) = (routes, cidrs);
     }
@@ -175,9 +170,11 @@ impl Routes {
     }
 
     /// All that originate a route; what it stands for is the first. Nobody if there is no such route.
-    pub(super) fn origins<'a>(&'a self, to: &Destination) -> impl Iterator<Item = RouteOrigin> + use<'a> {
-        let configured = self.ranges.contains(to.prefix()).then_some(RouteOrigin::Configuration);
-        let services = to.address().into_iter().flat_map(|ip| self.claims.of(ip));
+    pub(super) fn origins<'a>(&'a self, to: &Prefix) -> impl Iterator<Item = RouteOrigin> + use<'a> {
+        let configured = self.ranges.contains(to).then_some(RouteOrigin::Configuration);
+        // Services originate routes to addresses in their one spelling alone.
+        let address = (to.is_host() && *to == to.canonical()).then(|| to.net().addr());
+        let services = address.into_iter().flat_map(|ip| self.claims.of(ip));
         let keys = services.filter_map(|id| self.store.key(id).cloned());
         configured.into_iter().chain(keys.map(|(namespace, name)| RouteOrigin::Service(namespace, name)))
     }

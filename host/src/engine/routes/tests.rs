@@ -314,7 +314,7 @@ impl Both {
         }
         let origins = self.naive.origins();
         let changed: Vec<String> =
-            changed.into_destinations().iter().map(|route| route.prefix().to_string()).collect();
+            changed.into_routes().iter().map(|(_, prefix)| prefix.to_string()).collect();
         assert_eq!(changed, Vec::from_iter(differing(&self.origins, &origins)));
         self.origins = origins;
         self.check();
@@ -324,7 +324,7 @@ impl Both {
         let (routes, naive) = (&self.routes, &self.naive);
         let hosts = ADDRESSES.into_iter().map(|ip| Prefix::host(value(ip)));
         for prefix in RANGES.into_iter().map(value).chain(hosts) {
-            let origins: Vec<RouteOrigin> = routes.origins(&prefix.clone().into()).collect();
+            let origins: Vec<RouteOrigin> = routes.origins(&prefix).collect();
             assert_eq!(origins, self.origins.get(&*prefix.text()).cloned().unwrap_or_default(), "{prefix}");
             let reject = naive.ranges().contains(&*prefix.text()).then_some(RouteOrigin::Configuration);
             assert_eq!(routes.reject(&prefix), reject, "{prefix}");
@@ -424,11 +424,11 @@ impl External {
         self.routes.set_slice(&key, slice, HERE).for_each(drop);
         let mut changed = Changed::default();
         self.routes.refresh_service(&key, &self.config, Advertising::Yes, &mut changed, &mut self.work);
-        changed.into_destinations().len()
+        changed.into_routes().len()
     }
 
     fn winner(&self, address: IpAddr) -> Option<RouteOrigin> {
-        self.routes.origins(&address.into()).next()
+        self.routes.origins(&Prefix::host(address)).next()
     }
 }
 

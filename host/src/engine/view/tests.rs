@@ -29,18 +29,6 @@ fn a_listing_has_the_path_and_what_is_below_it_from_where_it_is_asked_on() {
     }
 }
 
-/// A node that is said no more of than this.
-fn node(name: &Name, bgp: NodeBgp) -> Arc<Node> {
-    Arc::new(Node {
-        name: name.clone(),
-        labels: Arc::default(),
-        bgp,
-        pod_cidrs: Vec::new(),
-        annotations: Default::default(),
-        unschedulable: false,
-    })
-}
-
 /// What is brought into a view, or out of it.
 #[derive(Debug, Clone)]
 enum Step {
@@ -57,7 +45,7 @@ impl Step {
             Self::Touched(key) => writer.touch(key),
             Self::Node(name, bgp) => {
                 let name = name.parse().unwrap();
-                writer.set_node(view, &name, bgp.clone().map(|bgp| node(&name, bgp)));
+                writer.set_node(view, &name, bgp.clone().map(|bgp| Node::of(&name, bgp)));
             }
             Self::Prefix(list, family, prefix, there) => {
                 let key = prefix.replace('/', "-").into();
@@ -91,7 +79,7 @@ fn paths_that_came_and_went_take_no_room_and_a_change_of_one_is_still_seen() {
             revision += 1;
             let mut writer = ViewWriter::new(revision);
             writer.put(&mut view, &key, there.then_some("v"));
-            writer.set_node(&mut view, &names[0], there.then(|| node(&names[0], NodeBgp::default())));
+            writer.set_node(&mut view, &names[0], there.then(|| Node::of(&names[0], NodeBgp::default())));
             writer.set_prefix(&mut view, PrefixList::Routes, Family::V6, &"fd00::-64".into(), there);
             writer.commit(&mut view);
             assert!(view.revision_of(&key) > before, "{key}");
