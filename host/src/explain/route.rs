@@ -162,14 +162,13 @@ fn own(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
         if item.net() != prefix.net() {
             continue;
         }
-        let text = &item.prefix.text();
         match (id, item.item) {
             (CollectionId::Routes, _) => {
                 for origin in engine.route_origins(item.prefix) {
                     // A Service is told with why it is advertised.
                     if origin == RouteOrigin::Configuration {
                         let lists =
-                            engine.ranges().filter(|(_, cidr, is)| cidr.text() == *text && is.is_ok());
+                            engine.ranges().filter(|(_, cidr, is)| *cidr == item.prefix && is.is_ok());
                         let fields: Vec<&str> = lists.map(|(list, ..)| field(list)).collect();
                         let text = format!("it is in {}, which every node originates", fields.join(" and "));
                         found.push(Rule::ConfiguredRange, configuration(state, prefix), text);
@@ -177,7 +176,7 @@ fn own(state: &State<'_>, prefix: &Prefix, found: &mut Found) {
                 }
             }
             (CollectionId::Blocks, Item::Block(block)) => {
-                for name in engine.block_objects(text) {
+                for name in engine.block_objects(&block.prefix.text()) {
                     let (of, text) = match name {
                         Some(name) => (object(Kind::BlockAffinity, name), "it is a block of this node"),
                         None => {

@@ -43,10 +43,7 @@ impl Prefix {
 
     /// The prefix as a shared text, as it was written.
     pub fn text(&self) -> Arc<str> {
-        match &self.0 {
-            Spelling::Canonical(net) => net.to_string().into(),
-            Spelling::Written(written) => written.1.as_str().into(),
-        }
+        self.to_string().into()
     }
 
     /// The family.
