@@ -4,6 +4,7 @@ mod render_fixture;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use render_fixture::*;
 use tailorbird::engine::model::{Block, Item, Route};
@@ -587,25 +588,25 @@ fn all_sorts_of_peers() -> Snapshot {
             let mut peer = peer(1000 + sort * 10 + twin, sort % 2 == 0);
             let full = full.clone();
             match sort {
-                0 => peer.terms_mut().local_as = full.local_as,
+                0 => Arc::make_mut(&mut peer.terms).local_as = full.local_as,
                 1 => peer.port = full.port,
                 2 => peer.as_number = full.local_as.expect("an AS"),
-                3 => peer.terms_mut().source = None,
-                4 => peer.terms_mut().ttl_security = full.ttl_security,
+                3 => Arc::make_mut(&mut peer.terms).source = None,
+                4 => Arc::make_mut(&mut peer.terms).ttl_security = full.ttl_security,
                 5 => peer.same_as = false,
-                6 => peer.terms_mut().import = full.import.clone(),
-                7 => peer.terms_mut().export = full.export.clone(),
-                8 => peer.terms_mut().kind = "global",
-                9 => peer.terms_mut().restart_time = full.restart_time,
-                10 => peer.terms_mut().keepalive_time = full.keepalive_time,
-                11 => peer.terms_mut().rr_cluster_id = full.rr_cluster_id,
-                12 => peer.terms_mut().password = full.password.clone(),
-                13 => peer.terms_mut().next_hop = full.next_hop,
-                14 => peer.terms_mut().allow_local_as = full.allow_local_as,
-                15 => peer.terms_mut().normal_priority = Priority::new(7).expect("a priority"),
+                6 => Arc::make_mut(&mut peer.terms).import = full.import.clone(),
+                7 => Arc::make_mut(&mut peer.terms).export = full.export.clone(),
+                8 => Arc::make_mut(&mut peer.terms).kind = "global",
+                9 => Arc::make_mut(&mut peer.terms).restart_time = full.restart_time,
+                10 => Arc::make_mut(&mut peer.terms).keepalive_time = full.keepalive_time,
+                11 => Arc::make_mut(&mut peer.terms).rr_cluster_id = full.rr_cluster_id,
+                12 => Arc::make_mut(&mut peer.terms).password = full.password.clone(),
+                13 => Arc::make_mut(&mut peer.terms).next_hop = full.next_hop,
+                14 => Arc::make_mut(&mut peer.terms).allow_local_as = full.allow_local_as,
+                15 => Arc::make_mut(&mut peer.terms).normal_priority = Priority::new(7).expect("a priority"),
                 16 => peer.ip = ip(&format!("10.77.0.{}", twin + 1)),
                 _ => {
-                    let terms = peer.terms_mut();
+                    let terms = Arc::make_mut(&mut peer.terms);
                     (terms.import, terms.export) = (full.export.clone(), full.import.clone());
                 }
             }

@@ -306,13 +306,6 @@ impl Deref for Peer {
     }
 }
 
-impl Peer {
-    /// The terms, to write to: they are this session's alone from then on.
-    pub fn terms_mut(&mut self) -> &mut Terms {
-        Arc::make_mut(&mut self.terms)
-    }
-}
-
 impl Serialize for Peer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Each field is named, so that none is forgotten.
